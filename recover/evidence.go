@@ -39,6 +39,22 @@ type Evidence struct {
 	TaskWait
 }
 
+// Prompt is kept with a delivery that is the prompt of a client about to start. It is in flight before the client
+// exists. [inbox.Tx.HandedOver] is noted right before the client starts, so without that note nobody got the text.
+type Prompt struct {
+	Prompted bool
+	// Start names this start of the client. Only that client's hook knows the name.
+	Start string
+	// Hooks says that nothing known keeps the client from running its hooks.
+	Hooks bool
+	// BoundSeq is the commit (see [inbox.Tx.Seq]) in which the client's hook bound the delivery to the prompt that the
+	// client made of it, 0 before.
+	BoundSeq int64
+}
+
+// IsBound reports whether the client is known to have made a prompt of the text.
+func (p Prompt) IsBound() bool { return p.BoundSeq != 0 }
+
 // Wake is kept with a delivery that was to wake its session. A delivery that blocked a stop uses only Spill.
 type Wake struct {
 	Woken bool
@@ -232,26 +248,18 @@ func SpillPath(box *inbox.Inbox, entryID string) string {
 	return filepath.Join(box.Dir(), spillPrefix+entryID[:min(12, len(entryID))]+spillSuffix)
 }
 
-// SpillName returns the name of the entry's spill file in the inbox's directory, which may have been renamed since.
-func SpillName(d *inbox.Delivery) string { return filepath.Base(EvidenceOf(d).Spill) }
-
-// IsSpill reports whether a file is a spill file, whole or half-written.
-func IsSpill(name string) bool {
-	name = strings.TrimSuffix(name, ".tmp")
-	return strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix)
-}
-
 // ForgetSpills removes all spill files but that of the entry in flight, and what a killed hook left half-written. The
 // caller holds the inbox's lock.
 func ForgetSpills(box *inbox.Inbox, inFlight *inbox.Delivery) (err error) {
 	kept := ""
 	if inFlight != nil {
-		kept = SpillName(inFlight)
+		kept = filepath.Base(EvidenceOf(inFlight).Spill) // the directory may have been renamed since
 	}
 	names, err := os.ReadDir(box.Dir())
 	for _, n := range names {
-		if IsSpill(n.Name()) && n.Name() != kept {
-			err = errors.Join(err, disk.Remove(filepath.Join(box.Dir(), n.Name())))
+		name := n.Name()
+		if strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(strings.TrimSuffix(name, ".tmp"), spillSuffix) && name != kept {
+			err = errors.Join(err, disk.Remove(filepath.Join(box.Dir(), name)))
 		}
 	}
 	return err

@@ -9,8 +9,8 @@
 // [Held] says what keeps delivery back, and [Next] which entry comes. [Run] is Settle in a transaction of its own.
 // [Waiting] combines Held and Next for those who start sessions.
 //
-// The hook keeps [Evidence] with each delivery. It tells later whether the model ever got the text, and which turn
-// brings the answer.
+// The hook keeps [Evidence] with each delivery. A [Flight] is read from it later: whether the model ever got the text, and
+// what a Stop says about the entry ([Flight.Says]).
 //
 // A decision is one commit of the inbox. Settling twice therefore equals settling once, and so does a kill at any
 // point followed by another try.
@@ -24,17 +24,13 @@ import (
 	"heartbeat/internal/check"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate/effect"
 )
 
 // Sight is what the asker saw of the entry's turn, besides what the inbox and the transcript show. The zero value
 // says that nobody saw the turn end.
 type Sight struct {
-	// Ended says that the asker's own Stop ended the turn. Reply is what the turn said; Tasks are what it left running,
-	// a JSON array as in a result.
+	// Ended says that the asker's own Stop ended the turn.
 	Ended bool
-	Reply string
-	Tasks json.RawMessage
 	// Check is the outcome of the check that ran after that Stop, nil if none ran. Spent says that the entry can go no
 	// further in this delivery: its check may not fail again, or its session takes nothing more.
 	Check *check.Outcome
@@ -45,40 +41,41 @@ type Sight struct {
 	NotHandedOver bool
 	// Over is the limit that the entry, its session or the day has reached, or nil.
 	Over *Over
-	// Printed says that no hook told of the turn's end, but the client's own output shows that it ended, with Reply.
-	Printed bool
-	// Command says that the client took the text for one of its own commands.
-	Command bool
+	Output
 	// Overcome says that a session has gone on since the turn ended in an error. The error is then over, and the policy
 	// decides.
 	Overcome bool
 	// Reason is why the entry was not answered, for its dead letter. "" means failed if a failure was recorded, else
 	// orphaned.
 	Reason inbox.Reason
-	// NoTranscript says that there is no transcript. Unreached, if set, replaces the transcript as the proof that the
-	// text never reached the model.
-	NoTranscript bool
-	Unreached    func(*inbox.Tx) bool
 	// Charged says that the spending of the entry's session is already booked.
 	Charged bool
 }
 
-// situation is everything that a fate depends on.
-type situation struct {
-	Sight
-	tx      *inbox.Tx
-	d       *inbox.Delivery
-	owner   *Owner         // the live owner if it is not the asker, else nil
-	failure *inbox.Failure // the error that ended the turn and is not over
-	policy  Policy
-	used    bool // its attempts are used up
-	proof   *proof
+// Output is what the asker saw of the output of the client whose prompt the entry was, besides its hooks.
+type Output struct {
+	Known bool // it was read to the end
+	Began bool // the client came further than its start
+	Asked bool // the model answered
+	// Printed says that no hook told of the turn's end, but the output shows that it ended, with this reply.
+	Printed bool
+	Reply   string
+	// Command says that the client took the text for one of its own commands.
+	Command bool
 }
 
-// proof is what the transcript proves. It is read once, and only if a row asks.
-type proof struct {
-	reply    string
-	finished bool
+// situation is everything that a fate depends on. The functions read the transcript, and are called only if a row asks.
+type situation struct {
+	Sight
+	tx        *inbox.Tx
+	d         *inbox.Delivery
+	owner     *Owner         // the live owner if it is not the asker, else nil
+	failure   *inbox.Failure // the error that ended the turn and is not over
+	policy    Policy
+	used      bool            // its attempts are used up
+	tasks     json.RawMessage // what its turn left running, as in a result
+	proof     func() (reply string, finished bool)
+	unreached func() bool
 }
 
 // fate is a row of the table.
@@ -94,15 +91,15 @@ var fates = []fate{
 	{"its owner lives, and another asks, but for a person with `recover --force`", func(s *situation) bool { return s.owner != nil }, leftAlone},
 	{"its text did not go out", func(s *situation) bool { return s.NotHandedOver }, givenBack},
 	{"its agent said that it is done, and it has passed its check or has none", (*situation).saidDone, answered},
-	{"its check has failed as often as it may, or failed in the last of its attempts where its session takes nothing more", func(s *situation) bool { return s.checkIs(check.Failed) && (s.Spent || s.used) }, setAsideChecked(inbox.ReasonCheckFailed)},
+	{"its check has failed as often as it may, or failed in the last of its attempts where its session takes nothing more", func(s *situation) bool { return s.checkIs(check.Failed) && (s.Spent || s.used) }, failsCheck},
 	{"its check failed, and its session takes nothing more", func(s *situation) bool { return s.checkIs(check.Failed) }, again(checkOf)},
-	{"its check could not be run for too long; its attempts are used up", func(s *situation) bool { return s.checkIs(check.Unable) && s.used }, setAsideChecked(inbox.ReasonUnchecked)},
+	{"its check could not be run for too long; its attempts are used up", func(s *situation) bool { return s.checkIs(check.Unable) && s.used }, uncheckable},
 	{"its check could not be run for too long", func(s *situation) bool { return s.checkIs(check.Unable) }, again(checkOf)},
-	{"its agent said that it can never be done", said(inbox.VerdictRejected), asSaid(inbox.ReasonRejected)},
+	{"its agent said that it can never be done", said(inbox.VerdictRejected), rejected},
 	{"it has reached its own limit, or alone that of a day, and is not proven to be answered", func(s *situation) bool { return s.over() && s.Over.Alone }, overLimit},
 	{"the day has reached its limit; its attempts are used up", func(s *situation) bool { return s.over() && s.used }, overLimit},
 	{"the day has reached its limit", (*situation).over, again(func(s *situation) string { return s.Over.Figures })},
-	{"its agent said that it failed; its attempts are used up", func(s *situation) bool { return s.saidFailed() && s.used }, asSaid(inbox.ReasonExhausted)},
+	{"its agent said that it failed; its attempts are used up", func(s *situation) bool { return s.saidFailed() && s.used }, gaveUp},
 	{"its agent said that it failed", (*situation).saidFailed, putOff},
 	{"its turn ended without the result of its run's effect; its attempts are used up", func(s *situation) bool { return s.Missing != "" && s.used }, setAside(inbox.ReasonUnresolved)},
 	{"its turn ended without the result of its run's effect", func(s *situation) bool { return s.Missing != "" }, again(func(s *situation) string { return s.Missing })},
@@ -113,7 +110,7 @@ var fates = []fate{
 	{"the client took its text for a command of its own", func(s *situation) bool { return s.Command }, setAside(inbox.ReasonCommand)},
 	{"the transcript proves that its turn ended, and it has no check", func(s *situation) bool { return s.finished() && s.checked() }, answered},
 	{"no hook of its client told of the end, and the client's own result line says that its turn ended, and it has no check", func(s *situation) bool { return s.Printed && s.checked() }, answered},
-	{"it is proven that its text never reached the model", (*situation).unreached, givenBack},
+	{"it is proven that its text never reached the model", func(s *situation) bool { return s.unreached() }, givenBack},
 	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
 	{"policy `retry`; its session was ended with its launcher, by somebody's order", func(s *situation) bool { return s.policy == Retry && s.Reason == inbox.ReasonStopped }, againUncounted(stopped)},
 	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry && s.used }, setAside(inbox.ReasonExhausted)},
@@ -160,13 +157,6 @@ func (s *situation) ended() bool {
 
 func checkOf(s *situation) string { return "its " + s.Check.String() }
 
-// setAsideChecked sets the entry aside, with the outcome of its check.
-func setAsideChecked(reason inbox.Reason) writes {
-	return writes{"a dead letter `" + string(reason) + "`, with what the check printed", DeadLettered, reason, func(s *situation) error {
-		return s.tx.DeadLetterFor(reason, string(reason), checkOf(s))
-	}}
-}
-
 func (s *situation) mayBeItsFault() bool {
 	return claude.RemedyFor(s.failure.Error, s.failure.Message).Counts
 }
@@ -177,26 +167,10 @@ func nothing(*situation) string { return "" }
 
 func stopped(*situation) string { return "its session was ended with its launcher" }
 
-// finished reports whether the transcript proves that the turn ended. The effect of a run also needs its result, so
-// its entry never counts as finished here.
+// finished reports whether the transcript proves that the turn ended.
 func (s *situation) finished() bool {
-	if s.proof == nil {
-		s.proof = new(proof)
-		if m, _ := effect.MarkOf(s.d); m.Effect == "" && !s.NoTranscript && !s.Ended {
-			s.proof.reply, s.proof.finished = Finished(s.tx)
-		}
-	}
-	return s.proof.finished
-}
-
-func (s *situation) unreached() bool {
-	switch {
-	case s.NoTranscript:
-		return false
-	case s.Unreached != nil:
-		return s.Unreached(s.tx)
-	}
-	return Unreached(s.tx)
+	_, finished := s.proof()
+	return finished
 }
 
 // writes is what a fate writes, in one commit with whatever is delivered next.
@@ -207,13 +181,23 @@ type writes struct {
 	do     func(*situation) error
 }
 
+const (
+	printed, itSaid = ", with what the check printed", ", with what it said"
+	saidFailed      = "failed by its agent"
+)
+
 var (
 	leftAlone = writes{"nothing", Owned, "", func(*situation) error { return nil }}
 	answered  = writes{"a result", Answered, "", (*situation).acknowledge}
 	dropped   = writes{"an event", Dropped, "", func(s *situation) error { return s.tx.Drop() }}
 	givenBack = writes{"`redeliver`; the attempt does not count", Returned, "", func(s *situation) error { return s.tx.GiveBack(inbox.NeverArrived, false) }}
 	putOff    = writes{"`redeliver`, or a scheduled line if it is to wait; the attempt counts", Requeued, "", (*situation).putOff}
-	overLimit = writes{"a dead letter `over_budget`", DeadLettered, inbox.ReasonOverBudget, (*situation).setAsideOver}
+
+	failsCheck  = setAsideFor(inbox.ReasonCheckFailed, string(inbox.ReasonCheckFailed), printed, checkOf)
+	uncheckable = setAsideFor(inbox.ReasonUnchecked, string(inbox.ReasonUnchecked), printed, checkOf)
+	rejected    = setAsideFor(inbox.ReasonRejected, "rejected by its agent", itSaid, itsWords)
+	gaveUp      = setAsideFor(inbox.ReasonExhausted, saidFailed, itSaid, itsWords)
+	overLimit   = setAsideFor(inbox.ReasonOverBudget, string(inbox.ReasonOverBudget), "", overFigures)
 )
 
 // again delivers the entry once more. The attempt counts.
@@ -232,46 +216,36 @@ func setAside(reason inbox.Reason) writes {
 	return writes{"a dead letter `" + string(reason) + "`", DeadLettered, reason, func(s *situation) error { return s.tx.DeadLetter(reason) }}
 }
 
-// Failures recorded for entries that their agent gave up: SaidFailed once its attempts are used up, SaidRejected at
-// once.
-const (
-	SaidFailed   = "failed by its agent"
-	SaidRejected = "rejected by its agent"
-)
-
-// asSaid sets the entry aside, with the agent's own words.
-func asSaid(reason inbox.Reason) writes {
-	failure := SaidFailed
-	if reason == inbox.ReasonRejected {
-		failure = SaidRejected
-	}
-	return writes{"a dead letter `" + string(reason) + "`, with what it said", DeadLettered, reason, func(s *situation) error {
-		return s.tx.DeadLetterFor(reason, failure, s.d.Verdict.Text)
+// setAsideFor sets the entry aside with an error: failure, and what why returns. with is the table's word for the latter.
+func setAsideFor(reason inbox.Reason, failure, with string, why func(*situation) string) writes {
+	return writes{"a dead letter `" + string(reason) + "`" + with, DeadLettered, reason, func(s *situation) error {
+		return s.tx.DeadLetterFor(reason, failure, why(s))
 	}}
 }
 
+func itsWords(s *situation) string { return s.d.Verdict.Text }
+
 func (s *situation) acknowledge() error {
-	reply := s.Reply
-	if !s.Ended && s.finished() {
-		reply = s.proof.reply
+	reply, finished := s.proof()
+	if !finished {
+		reply = s.Reply
 	}
-	return s.tx.AcknowledgeWith(reply, s.Tasks)
+	return s.tx.AcknowledgeWith(reply, s.tasks)
 }
 
 func (s *situation) putOff() error {
 	s.tx.Worked(Worked(s.d))
 	v := s.d.Verdict
-	reason := fmt.Sprintf("%s: %s", SaidFailed, words.Brief(v.Text))
+	reason := fmt.Sprintf("%s: %s", saidFailed, words.Brief(v.Text))
 	if v.Until == nil {
 		return s.tx.GiveBack(reason, true)
 	}
 	return s.tx.PutOff(reason, *v.Until)
 }
 
-func (s *situation) setAsideOver() error {
-	figures := s.Over.Figures
-	if !s.Over.Alone {
-		figures = fmt.Sprintf("%s, at the last of its attempts (%d)", figures, s.d.Attempt)
+func overFigures(s *situation) string {
+	if s.Over.Alone {
+		return s.Over.Figures
 	}
-	return s.tx.DeadLetterFor(inbox.ReasonOverBudget, string(inbox.ReasonOverBudget), figures)
+	return fmt.Sprintf("%s, at the last of its attempts (%d)", s.Over.Figures, s.d.Attempt)
 }

@@ -15,21 +15,21 @@ import (
 func TestFates(t *testing.T) {
 	overloaded := &inbox.Failure{Error: "overloaded"}   // not the entry's fault
 	invalid := &inbox.Failure{Error: "invalid_request"} // perhaps its fault
-	finished, open := &proof{finished: true}, new(proof)
-	yes, no := func(*inbox.Tx) bool { return true }, func(*inbox.Tx) bool { return false }
-	never := func(*inbox.Tx) bool { t.Error("the transcript was read for nothing"); return false }
+	finished, open := func() (string, bool) { return "", true }, func() (string, bool) { return "", false }
+	yes, no := func() bool { return true }, func() bool { return false }
+	never := func() bool { t.Error("the transcript was read for nothing"); return false }
 	of := func(kind inbox.VerdictKind) *inbox.Delivery {
 		return &inbox.Delivery{Course: inbox.Course{Verdict: &inbox.Verdict{Kind: kind}}}
 	}
 	done, failed, rejected := of(inbox.VerdictDone), of(inbox.VerdictFailed), of(inbox.VerdictRejected)
-	own, day := &Over{Reach: OfEntry, Alone: true}, &Over{Reach: OfDay}
+	own, day := &Over{Alone: true}, new(Over)
 
 	for name, c := range map[string]struct {
 		situation
 		action Action
 		reason inbox.Reason
 	}{
-		"another's": {situation{d: done, owner: new(Owner), Sight: Sight{Ended: true, Unreached: never}}, Owned, ""},
+		"another's": {situation{d: done, owner: new(Owner), Sight: Sight{Ended: true}, unreached: never}, Owned, ""},
 
 		"an orphan":                        {situation{}, DeadLettered, inbox.ReasonOrphaned},
 		"for a reason":                     {situation{Sight: Sight{Reason: inbox.ReasonAsked}}, DeadLettered, ""},
@@ -41,21 +41,21 @@ func TestFates(t *testing.T) {
 		"stopped, dropped":                 {situation{policy: Drop, Sight: Sight{Reason: inbox.ReasonStopped}}, Dropped, ""},
 		"exhausted counts before a reason": {situation{policy: Retry, used: true, Sight: Sight{Reason: inbox.ReasonAsked}}, DeadLettered, inbox.ReasonExhausted},
 
-		"its Stop":                 {situation{Sight: Sight{Ended: true, Unreached: never}}, Answered, ""},
+		"its Stop":                 {situation{Sight: Sight{Ended: true}, unreached: never}, Answered, ""},
 		"its Stop, no result":      {situation{Sight: Sight{Ended: true, Missing: "none"}}, Requeued, ""},
 		"its Stop, none too often": {situation{used: true, Sight: Sight{Ended: true, Missing: "none"}}, DeadLettered, inbox.ReasonUnresolved},
-		"not handed over":          {situation{d: done, used: true, Sight: Sight{NotHandedOver: true, Unreached: never}}, Returned, ""},
-		"a command of the client":  {situation{proof: finished, Sight: Sight{Command: true, Unreached: never}}, DeadLettered, inbox.ReasonCommand},
+		"not handed over":          {situation{d: done, used: true, Sight: Sight{NotHandedOver: true}, unreached: never}, Returned, ""},
+		"a command of the client":  {situation{proof: finished, Sight: Sight{Output: Output{Command: true}}, unreached: never}, DeadLettered, inbox.ReasonCommand},
 
-		"answered":                     {situation{proof: finished, Sight: Sight{Unreached: never}}, Answered, ""},
+		"answered":                     {situation{proof: finished, unreached: never}, Answered, ""},
 		"answered under every policy":  {situation{policy: Drop, proof: finished}, Answered, ""},
-		"printed, and no hook told":    {situation{policy: Drop, Sight: Sight{Printed: true, Unreached: never}}, Answered, ""},
-		"printed, and over its limit":  {situation{Sight: Sight{Printed: true, Over: own}}, DeadLettered, inbox.ReasonOverBudget},
-		"never arrived":                {situation{proof: open, Sight: Sight{Unreached: yes}}, Returned, ""},
-		"never arrived, attempts used": {situation{policy: Retry, used: true, Sight: Sight{Unreached: yes}}, Returned, ""},
-		"nothing proven":               {situation{policy: Drop, Sight: Sight{Unreached: no}}, Dropped, ""},
+		"printed, and no hook told":    {situation{policy: Drop, Sight: Sight{Output: Output{Printed: true}}, unreached: never}, Answered, ""},
+		"printed, and over its limit":  {situation{Sight: Sight{Output: Output{Printed: true}, Over: own}}, DeadLettered, inbox.ReasonOverBudget},
+		"never arrived":                {situation{proof: open, unreached: yes}, Returned, ""},
+		"never arrived, attempts used": {situation{policy: Retry, used: true, unreached: yes}, Returned, ""},
+		"nothing proven":               {situation{policy: Drop, unreached: no}, Dropped, ""},
 
-		"said done":             {situation{d: done, policy: Drop, proof: finished, Sight: Sight{Unreached: never}}, Answered, ""},
+		"said done":             {situation{d: done, policy: Drop, proof: finished, unreached: never}, Answered, ""},
 		"said done, and failed": {situation{d: done, failure: overloaded}, Answered, ""},
 		"said rejected":         {situation{d: rejected, policy: Retry, proof: finished}, DeadLettered, inbox.ReasonRejected},
 		"said failed":           {situation{d: failed, policy: Drop, proof: finished}, Requeued, ""},
@@ -68,7 +68,7 @@ func TestFates(t *testing.T) {
 		"over the day's":               {situation{policy: Drop, Sight: Sight{Over: day}}, Requeued, ""},
 		"over the day's too often":     {situation{used: true, Sight: Sight{Over: day}}, DeadLettered, inbox.ReasonOverBudget},
 
-		"failed":                               {situation{failure: overloaded, policy: Drop, Sight: Sight{Unreached: never}}, Requeued, ""},
+		"failed":                               {situation{failure: overloaded, policy: Drop, unreached: never}, Requeued, ""},
 		"failed however often":                 {situation{failure: overloaded, used: true}, Requeued, ""},
 		"failed, perhaps of itself":            {situation{failure: invalid}, Requeued, ""},
 		"failed of itself too often":           {situation{failure: invalid, used: true}, DeadLettered, inbox.ReasonExhausted},
@@ -84,8 +84,8 @@ func TestFates(t *testing.T) {
 			if s.proof == nil {
 				s.proof = open
 			}
-			if s.Unreached == nil {
-				s.Unreached = no
+			if s.unreached == nil {
+				s.unreached = no
 			}
 			f := decide(&s)
 			assert.Equal(t, c.action, f.action, f.when)

@@ -163,7 +163,7 @@ func TestReport(t *testing.T) {
 			"the entry 2, attempt 1, is dropped",
 		},
 		{
-			"live", recovery.Settings{}, recovery.Sight{Unreached: func(*inbox.Tx) bool { return true }},
+			"a client's prompt, never handed to it", recovery.Settings{}, recovery.Sight{},
 			recovery.Report{Action: recovery.Returned, ID: "2", Start: startTwo, End: endTwo, Attempt: 1, Session: "s1", Cursor: startTwo},
 			"the entry 2, attempt 1, never arrived, and will be delivered again",
 		},

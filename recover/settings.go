@@ -4,40 +4,32 @@ import (
 	"cmp"
 	"fmt"
 	"strings"
-	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/check"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 )
 
-// Reach says what a limit applies to.
-type Reach int
-
-// The reaches.
-const (
-	OfEntry Reach = iota + 1
-	OfDay
-)
-
-// Over says which limit was reached.
+// Over is a limit that was reached: that of a day, or one of the entry in flight.
 type Over struct {
-	Reach Reach
 	// Figures say in words how much was spent, of how much.
 	Figures string
-	// Alone says that the entry in flight alone reached the limit of the day, so no other day would take it further.
+	// Alone says that the entry in flight alone reached the limit, its own or that of a day, so no other day would take it
+	// further.
 	Alone bool
+	// Seq is the DeliveredSeq of the delivery that was judged.
+	Seq int64
 }
 
-// Spent is what counts towards the limits while an entry is in flight.
-type Spent struct {
-	inbox.Spending
-	// Took is how long the entry was worked on, over all its deliveries.
-	Took time.Duration
+// Of returns the limit if it was this delivery that reached it, else nil.
+func (o *Over) Of(d *inbox.Delivery) *Over {
+	if o != nil && o.Seq == d.DeliveredSeq {
+		return o
+	}
+	return nil
 }
 
 // LimitsOf returns the limits of an entry: its own, within those of the flags.
@@ -47,19 +39,24 @@ func LimitsOf(d *inbox.Delivery, flags budget.Plan) budget.Plan {
 	return flags
 }
 
-// Judge returns the limit that the entry in flight or the day has reached, or nil. A limit that settles the entry for
-// good comes first.
-func Judge(l budget.Plan, s Spent, attempt int) *Over {
-	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: s.Took}); over {
-		return &Over{Reach: OfEntry, Figures: figures + attempts(attempt), Alone: true}
+// Judge returns the limit that an entry in flight or the day has reached with what was spent, or nil. A limit that
+// settles the entry for good comes first. l is from [LimitsOf].
+func Judge(d *inbox.Delivery, l budget.Plan, s inbox.Spending) *Over {
+	alone := func(figures string) *Over { return &Over{Figures: figures, Alone: true, Seq: d.DeliveredSeq} }
+	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: Took(d)}); over {
+		return alone(figures + attempts(d.Attempt))
 	}
 	if n := s.Here.Unpriced; n > 0 && (l.Entry.Nanos > 0 || l.Day.Nanos > 0) {
-		return &Over{Reach: OfEntry, Figures: withoutPrice(n), Alone: true}
+		return alone(withoutPrice(n))
 	}
 	if figures, over := l.Day.Over(budget.Spent{Amount: s.Alone}); over {
-		return &Over{Reach: OfDay, Figures: "in one day " + figures, Alone: true}
+		return alone("in one day " + figures)
 	}
-	return JudgeDay(l, s.Today)
+	over := JudgeDay(l, s.Today)
+	if over != nil {
+		over.Seq = d.DeliveredSeq
+	}
+	return over
 }
 
 // OverTime returns the limit if the entry in flight has reached its limit of time, else nil. Its hook looks only
@@ -69,7 +66,7 @@ func OverTime(d *inbox.Delivery, flags budget.Plan) *Over {
 	if l.Entry.Time == 0 {
 		return nil // Took asks the system for the session's process
 	}
-	return Judge(l, Spent{Took: Took(d)}, d.Attempt)
+	return Judge(d, l, inbox.Spending{})
 }
 
 const priceless = " went to a model whose price nobody knows, so that no limit in dollars holds"
@@ -86,10 +83,10 @@ func withoutPrice(requests int64) string {
 // JudgeDay is [Judge] for the day alone, with no entry in flight.
 func JudgeDay(l budget.Plan, today price.Amount) *Over {
 	if n := today.Unpriced; n > 0 && l.Day.Nanos > 0 {
-		return &Over{Reach: OfDay, Figures: "today " + withoutPrice(n)}
+		return &Over{Figures: "today " + withoutPrice(n)}
 	}
 	if _, over := l.Day.Over(budget.Spent{Amount: today}); over {
-		return &Over{Reach: OfDay, Figures: "today cost " + figures(today, l.Day, l.Day)}
+		return &Over{Figures: "today cost " + figures(today, l.Day, l.Day)}
 	}
 	return nil
 }
@@ -171,6 +168,8 @@ type Asker struct {
 	Client inbox.Process
 	// Start names the start of a session host's client, if the asker is one of that client's hooks.
 	Start string
+	// Stop is the event of the hook that asks, nil for all others and for a hook without a client.
+	Stop *Stop
 	// Force is a person's order to take the entry from an owner that lives.
 	Force bool
 	// Elsewhere says why the entry of a babysitter run need not be delivered, "" if it must be. If Elsewhere is nil,
@@ -184,17 +183,4 @@ func (a Asker) note(format string, args ...any) {
 	if a.Note != nil {
 		a.Note(format, args...)
 	}
-}
-
-// barredBy returns the live owner that keeps the asker from settling the entry in flight. It is nil if the asker is
-// the owner, a person forces it, or no owner lives.
-func (a Asker) barredBy(tx *inbox.Tx, d *inbox.Delivery) *Owner {
-	e := EvidenceOf(d)
-	if a.Force || e.PID != 0 && a.Client.PID == e.PID || e.Prompted && e.Start != "" && e.Start == a.Start {
-		return nil // if another process has this id by now, the owner is dead anyway
-	}
-	if o := OwnerOf(tx, d); o.Life == machine.Alive && o.PID != a.Client.PID {
-		return &o
-	}
-	return nil
 }

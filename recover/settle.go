@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate/effect"
 )
 
 // Action is what was done with the entry in flight.
@@ -37,44 +39,60 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 		}
 		return Report{Action: None}, nil
 	}
-	s := &situation{Sight: sight, tx: tx, d: d, owner: a.barredBy(tx, d)}
+	f := a.flightOf(tx, d)
+	s := &situation{Sight: sight, tx: tx, d: d, owner: f.Elsewhere()}
 	if s.owner != nil {
 		report := reportOf(d, decide(s).action)
 		report.Owner = s.owner
 		return report, nil
 	}
-	if !sight.Charged {
+	if !s.Charged {
 		if err := meter.ChargeOrphan(tx); err != nil {
 			a.note("what the session spent is not all counted: %v", err)
 		}
 	}
-	untold, err := noteFailure(tx, sight)
+	untold, err := s.noteFailure(f)
 	if err != nil {
 		return Report{Action: None}, err
 	}
-	if o := sight.Over; o != nil && o.Reach == OfDay && !o.Alone {
+	if o := s.Over; o != nil && !o.Alone {
 		if err := PauseForDay(tx, o); err != nil {
 			return Report{Action: None}, err
 		}
 	}
-	d = tx.InFlight() // read again: charges and the failure are in it now
-	s.d, s.policy, s.used = d, a.policyFor(d), d.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)
-	if !sight.Ended && !sight.NotHandedOver && (!sight.Overcome || untold) {
-		s.failure = d.Failure
-	}
-	f := decide(s)
-	report := reportOf(d, f.action)
-	if v := d.Verdict; v != nil && !sight.NotHandedOver && s.says(v.Kind) {
+	a.complete(s, untold)
+	row := decide(s)
+	report := reportOf(s.d, row.action)
+	if v := s.d.Verdict; v != nil && !s.NotHandedOver && s.says(v.Kind) {
 		report.Said = v.Kind
 	}
-	if err := f.do(s); err != nil {
+	if err := row.do(s); err != nil {
 		return report, err
 	}
-	if f.action == DeadLettered {
-		report.Reason = cmp.Or(f.reason, sight.Reason)
+	if row.action == DeadLettered {
+		report.Reason = cmp.Or(row.reason, s.Reason)
 	}
 	err = s.holdDelivery(&report)
 	return report, err
+}
+
+// complete adds to the situation what the delivery shows, with the charges and the failure that were just noted.
+func (a Asker) complete(s *situation, untold bool) {
+	f := a.Flight(s.tx)
+	s.d, s.policy, s.used = f.Entry, a.policyFor(f.Entry), f.Entry.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)
+	if !s.Ended && !s.NotHandedOver && (!s.Overcome || untold) {
+		s.failure = f.Entry.Failure
+	}
+	if s.Ended {
+		s.Reply, s.tasks = f.LastReply(), f.resultTasks()
+	}
+	s.unreached = func() bool { return f.unreached(s.Output) }
+	s.proof = sync.OnceValues(func() (reply string, finished bool) {
+		if m, _ := effect.MarkOf(f.Entry); m.Effect != "" || s.Ended {
+			return "", false // the effect of a run also needs its result
+		}
+		return f.finished()
+	})
 }
 
 // says reports whether the agent's verdict of this kind decided the fate.
@@ -90,16 +108,15 @@ func (s *situation) says(kind inbox.VerdictKind) bool {
 
 // noteFailure records the API error that ended the entry's turn if only the transcript shows it, because the client
 // told no hook. It reports whether there was one.
-func noteFailure(tx *inbox.Tx, sight Sight) (untold bool, err error) {
-	d := tx.InFlight()
-	if sight.Ended || sight.NotHandedOver || sight.Over != nil || d.Failure != nil || d.Verdict != nil {
+func (s *situation) noteFailure(f *Flight) (untold bool, err error) {
+	if s.Ended || s.NotHandedOver || s.Over != nil || s.d.Failure != nil || s.d.Verdict != nil {
 		return false, nil
 	}
-	at, name, message, failed := EvidenceOf(d).ByBlock(d).Seen().Failed()
-	if !failed {
-		return false, nil
+	at, name, message, untold := f.Failed()
+	if untold {
+		err = s.tx.In(s.d.SessionID).FailAt(at, name, message)
 	}
-	return true, tx.In(d.SessionID).FailAt(at, name, message)
+	return untold, err
 }
 
 // holdDelivery holds delivery back after an error that ended the entry's turn.

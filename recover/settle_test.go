@@ -53,6 +53,7 @@ var found = map[string]func(t testing.TB, box *inbox.Inbox){
 		live(t, box)
 		require.NoError(t, os.WriteFile(box.Path(), []byte("new\n"), 0o600))
 	},
+	"a client's prompt, never handed to it": prompted,
 	"of heartbeat-rs": func(t testing.TB, box *inbox.Inbox) {
 		put(t, box, ".inbox-offset", "4")
 		put(t, box, ".responded", "")
@@ -66,6 +67,20 @@ func live(t testing.TB, box *inbox.Inbox) {
 	deliver(t, box, "s1")
 	in(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
 	deliver(t, box, "s1")
+}
+
+// prompted leaves the second entry in flight, as the prompt of a client that is about to start.
+func prompted(t testing.TB, box *inbox.Inbox) {
+	t.Helper()
+	deliver(t, box, "s1")
+	in(t, box, func(tx *inbox.Tx) error { return tx.Acknowledge("done") })
+	in(t, box, func(tx *inbox.Tx) error {
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		evidence := recovery.Evidence{Prompt: recovery.Prompt{Prompted: true}, TranscriptSize: -1}
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s1", Evidence: evidence.Encode()})
+		return err
+	})
 }
 
 func put(t testing.TB, box *inbox.Inbox, name, content string) {
@@ -89,6 +104,8 @@ var expected = map[string]map[recovery.Policy]afterwards{
 	"live, third attempt":  orphan(3, 1, inbox.ReasonOrphaned),
 	"failed":               same(afterwards{recovery.Requeued, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}}),
 	"of heartbeat-rs":      orphan(1, 0, inbox.ReasonOrphaned),
+
+	"a client's prompt, never handed to it": same(afterwards{recovery.Returned, situation{Cursor: "4", Results: 1, Next: "two", Attempt: 1}}),
 	"detached": {
 		recovery.DeadLetter: {recovery.DeadLettered, situation{
 			Cursor: "0", DeadLetters: []dead{{lineTwo, inbox.ReasonOrphaned, 1}}, Results: 1, Next: "new", Attempt: 1,
@@ -169,11 +186,10 @@ func TestUnreachedIsReturned(t *testing.T) {
 	for _, policy := range []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop} {
 		for _, reached := range []bool{false, true} {
 			box := newBox(t)
-			live(t, box)
-			report := run(t, box, recovery.Settings{Policy: policy, MaxAttempts: 1}, recovery.Sight{Unreached: func(tx *inbox.Tx) bool {
-				assert.Equal(t, "two", tx.InFlight().Text())
-				return !reached
-			}})
+			prompted(t, box)
+			in(t, box, (*inbox.Tx).HandedOver)
+			output := recovery.Output{Known: true, Began: reached, Asked: reached}
+			report := run(t, box, recovery.Settings{Policy: policy, MaxAttempts: 1}, recovery.Sight{Output: output})
 			if reached {
 				assert.NotEqual(t, recovery.Returned, report.Action)
 				continue

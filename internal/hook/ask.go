@@ -65,7 +65,7 @@ func (h awaited) Read(b []byte) (int, error) {
 			return h.In.Read(b)
 		case !h.ofClient():
 			return 0, fmt.Errorf("nothing more came on stdin for %v", stdinPatience)
-		case os.Getppid() != h.parent:
+		case os.Getppid() != h.Parent:
 			return 0, errSessionGone
 		}
 	}

@@ -32,7 +32,7 @@ func fed(t *testing.T, pieces ...string) (r, w *os.File) {
 
 // reading returns a hook that reads from f.
 func reading(f *os.File) *hook {
-	h := &hook{voice: voice{Streams: cli.Streams{In: f}}, call: call{began: machine.SinceBoot()}}
+	h := &hook{voice: voice{Streams: cli.Streams{In: f}}, carried: carried{Began: machine.SinceBoot()}}
 	h.openStdin()
 	return h
 }
@@ -78,7 +78,7 @@ func TestHandover(t *testing.T) {
 		"nothing read": "", "short": `{"session_id":"s"}`, "long": `{"session_id":"s","x":"` + strings.Repeat("y", 2<<20) + `"}`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			was := &hook{call: call{began: 12, raw: []byte(input)}, lifeline: lifeline{parent: 34}, wait: wait{waiter: "w", waits: true, idleUntil: 56, paused: "for lunch"}}
+			was := &hook{carried: carried{Began: 12, Parent: 34, Waiter: "w", IdleUntil: 56, Paused: "for lunch"}, call: call{raw: []byte(input)}, wait: wait{waits: true}}
 			was.Err = &words.Head{Most: maxNotes}
 			_, _ = io.WriteString(was.Err, "two\n\"lines\"\n")
 			b, err := was.handover()
@@ -90,7 +90,8 @@ func TestHandover(t *testing.T) {
 			require.NoError(t, h.takeOver())
 			assert.Equal(t, []string{"--inbox", "x"}, h.args)
 			assert.Equal(t, was.wait, h.wait)
-			assert.Equal(t, []any{was.began, was.parent, "two\n\"lines\"\n"}, []any{h.began, h.parent, h.notes})
+			was.Notes = "two\n\"lines\"\n"
+			assert.Equal(t, was.carried, h.carried)
 			if input != "" {
 				in, err := h.readInput()
 				require.NoError(t, err)

@@ -91,23 +91,23 @@ func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 // nothingInFlight reports whether an entry may be delivered. If the session has not picked a text up by the end of its
 // turn, the text never reached it.
 func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
-	d := tx.InFlight()
-	if d == nil {
+	f := h.flight(tx)
+	if f == nil {
 		return true, nil
 	}
-	if e := h.evidenceOf(d); !e.Woken || e.Bound || !h.sameClient(d, e) {
+	if !f.Woken || f.Bound || !f.SameClient() {
 		h.lookAgainIn(maxRecheck)
-		if !e.Life().Ended() && (h.sameClient(d, e) || h.input.SessionID == d.SessionID) {
+		if !f.Life().Ended() && (f.SameClient() || h.input.SessionID == f.Entry.SessionID) {
 			return false, nil // the session's own next event decides
 		}
-		left, err := h.settleEntry(tx, orphaned)
+		left, err := h.settleEntry(tx, recovery.LeftBehind)
 		return !left, err
 	}
 	if rest := takeUpWait - h.age(); rest > 0 {
 		h.lookAgainIn(rest)
 		return false, nil
 	}
-	h.Note("the entry %s was not taken up, and is handed over again", words.Name(d.ID(), d.EntryID))
+	h.Note("the entry %s was not taken up, and is handed over again", words.Name(f.Entry.ID(), f.Entry.EntryID))
 	report, err := h.settle(tx, recovery.Sight{NotHandedOver: true, Charged: true})
 	return report.Action != recovery.Owned, err
 }
@@ -124,8 +124,6 @@ var errSessionGone = errors.New("the session is gone")
 
 // lifeline holds the processes without which nobody would read a waiting hook's decision.
 type lifeline struct {
-	// parent started this hook. Another parent later means that it died.
-	parent    int
 	processes []*machine.Process // empty before the wait
 	// ownerDied is closed once the process that has the entry in flight is gone; nil if no other process has it.
 	ownerDied <-chan struct{}
@@ -164,13 +162,13 @@ func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	parent := machine.WatchProcess(h.parent)
+	parent := machine.WatchProcess(h.Parent)
 	client := parent
 	if pid := h.clientPID(); pid != 0 {
 		client = machine.WatchProcess(pid)
 	}
 	h.processes = []*machine.Process{parent, client}
-	if os.Getppid() != h.parent {
+	if os.Getppid() != h.Parent {
 		cancel(errSessionGone) // it died before the wait began
 	}
 	go func() {

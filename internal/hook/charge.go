@@ -5,7 +5,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
@@ -81,8 +80,12 @@ func (h *hook) awaitSpending() {
 				continue
 			}
 			c, err := h.count(view, "")
-			if err != nil || c == nil || !h.nearsDay(view, c) || h.client().Said(path, from, c.Read, h.input.LastMessage) {
+			if err != nil || c == nil {
 				return // whoever charges says why
+			}
+			far := c.Requests > 0 && recovery.JudgeDay(h.Limits, h.spending(view, c).Today.Plus(someMore(c, nearLimit))) == nil
+			if far || h.client().Said(path, from, c.Read, h.input.LastMessage) {
+				return
 			}
 		}
 	})
@@ -113,15 +116,6 @@ func (h *hook) spending(view *inbox.View, c *meter.Counted) inbox.Spending {
 		s.Here.Unpriced, s.Today.Unpriced = 0, 0
 	}
 	return s
-}
-
-// nearsDay reports whether a few more requests may reach the limit of the day.
-func (h *hook) nearsDay(view *inbox.View, c *meter.Counted) bool {
-	if c.Requests == 0 {
-		return true
-	}
-	today := h.spending(view, c).Today
-	return recovery.JudgeDay(budget.Plan{Day: h.Limits.Day}, today.Plus(someMore(c, nearLimit))) != nil
 }
 
 // glance calls f with the inbox as it is, without the lock. If the inbox cannot be read, f is not called; the

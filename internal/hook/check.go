@@ -49,7 +49,8 @@ func (c *checking) of(d *inbox.Delivery) *check.Outcome {
 
 // mustCheck says what to do about the check of an entry whose turn has ended. Outcome 0 means nothing: it has no check,
 // has passed it, or can go no further.
-func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
+func (h *hook) mustCheck(tx *inbox.Tx, f *recovery.Flight) (outcome, error) {
+	d := f.Entry
 	if d.Check == nil || d.Verdict != nil && d.Verdict.Kind != inbox.VerdictDone {
 		h.checking.outcome = nil // of a check during which the agent gave the entry up
 		return 0, nil
@@ -70,7 +71,7 @@ func (h *hook) mustCheck(tx *inbox.Tx, d *inbox.Delivery) (outcome, error) {
 	c := *d.Check
 	c.Status, c.Untold = inbox.CheckRuns, false
 	h.checking.names, h.checking.turn = c.Names(), check.Turn{
-		EntryID: d.EntryID, ID: d.ID(), Prompt: d.Text(), Metadata: d.Metadata(), Reply: h.replyTo(d, h.evidenceOf(d)),
+		EntryID: d.EntryID, ID: d.ID(), Prompt: d.Text(), Metadata: d.Metadata(), Reply: f.LastReply(),
 		Session: d.SessionID, Attempt: d.Attempt, Try: c.Tries + 1,
 	}
 	return unchecked, tx.NoteCheck(c)
@@ -93,7 +94,10 @@ func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outco
 	case check.Failed:
 		c.Status, c.Untold = inbox.CheckFailed, true
 		h.checking.spent = c.Tries >= h.Orphan.Checks.Tries
-		h.checking.over = h.overLimit(tx)
+		if l := recovery.LimitsOf(d, h.Limits); l.Any() {
+			h.chargeEnd(tx)
+			h.checking.over = recovery.Judge(d, l, tx.Money().Spending())
+		}
 		if !h.checking.spent && h.checking.over == nil && !h.gate.shut && !h.blockedEnough(tx) {
 			return unmet, tx.NoteCheck(c)
 		}
@@ -107,17 +111,6 @@ func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outco
 		}
 	}
 	return 0, tx.NoteCheck(c)
-}
-
-// overLimit returns the limit that the entry in flight or the day has reached, or nil.
-func (h *hook) overLimit(tx *inbox.Tx) *recovery.Over {
-	d := tx.InFlight()
-	l := recovery.LimitsOf(d, h.Limits)
-	if !l.Any() {
-		return nil
-	}
-	h.chargeEnd(tx)
-	return recovery.Judge(l, recovery.Spent{Spending: tx.Money().Spending(), Took: recovery.Took(d)}, d.Attempt)
 }
 
 // check runs the check that is due. The inbox's lock is free meanwhile.
@@ -149,7 +142,7 @@ func (h *hook) check(ctx context.Context) error {
 // goOn has the turn go on with what the check printed.
 func (h *hook) goOn(tx *inbox.Tx) (outcome, string, error) {
 	d := tx.InFlight()
-	before, e := h.evidenceOf(d), h.evidence()
+	before, e := recovery.EvidenceOf(d), h.evidence()
 	token, err := machine.RandomName()
 	if err != nil {
 		return 0, "", err
@@ -167,7 +160,7 @@ func (h *hook) goOn(tx *inbox.Tx) (outcome, string, error) {
 // wakeOn wakes the session with what the check printed.
 func (h *hook) wakeOn(tx *inbox.Tx) (outcome, string, error) {
 	d := tx.InFlight()
-	e := h.wokenWith(h.evidenceOf(d).Spill)
+	e := h.wokenWith(recovery.EvidenceOf(d).Spill)
 	preamble := fmt.Sprintf(defaultPreamble, recovery.DeliveryMark(d.EntryID, h.token()))
 	text := introduce(preamble, checkText(d, h.Orphan.Checks.Tries))
 	if !claude.FitsWake(text) {

@@ -41,20 +41,21 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 
 // decideWake takes the next entry if this hook is still the one that waits and the session is idle.
 func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
-	if d := tx.InFlight(); d != nil && h.offer != nil && h.evidenceOf(d) == h.offer.evidence {
+	f := h.flight(tx)
+	if f != nil && h.offer != nil && f.Evidence == h.offer.evidence {
 		return delivered, h.offer.text, nil // it was committed after all
 	}
 	w, err := tx.Waiter()
 	if err != nil {
 		return 0, "", err
 	}
-	if w == nil || w.Name != h.waiter {
+	if w == nil || w.Name != h.Waiter {
 		return leave, "", nil
 	}
 	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
 		return held, "", err
 	}
-	if d := tx.InFlight(); d != nil && d.Check != nil && d.Check.Untold && h.sameClient(d, h.evidenceOf(d)) {
+	if f != nil && f.Entry.Check != nil && f.Entry.Check.Untold && f.SameClient() {
 		return h.wakeOn(tx)
 	}
 	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
@@ -90,7 +91,7 @@ func (h *hook) deliverNext(tx *inbox.Tx, still inbox.Mark) (outcome, string, err
 // decideHandover is the decision to hand this text over for the entry in flight.
 func (h *hook) decideHandover(tx *inbox.Tx, text string) (outcome, string, error) {
 	if h.Rewake {
-		h.offer = &offer{h.evidenceOf(tx.InFlight()), text}
+		h.offer = &offer{recovery.EvidenceOf(tx.InFlight()), text}
 		tx.StopWaiting()
 	} else if h.MaxBlocks > 0 && h.input != nil {
 		tx.In(h.input.SessionID).CountBlock(!h.input.StopHookActive)
@@ -105,7 +106,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	if h.input != nil {
 		session = h.input.SessionID
 		tx.In(session).StopAsking()
-		if err := h.keepLate(tx); err != nil {
+		if err := h.asker().KeepLate(tx); err != nil {
 			return 0, err
 		}
 		h.contest(tx)
@@ -113,23 +114,23 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			h.chargeEnd(tx)
 		}
 	}
-	if d := tx.InFlight(); d != nil {
-		verdict := h.judge(tx, d)
-		switch verdict {
-		case sameStop, pending:
+	if f := h.flight(tx); f != nil {
+		says := h.judge(f)
+		switch says {
+		case recovery.SameStop, recovery.Unproven, recovery.Pending:
 			return leave, nil
-		case unsure:
+		case recovery.Unsure:
 			return unclear, nil
-		case answered:
-			if rests, err := h.holdForTasks(tx, d); rests || err != nil {
+		case recovery.TurnEnded:
+			if rests, err := h.holdForTasks(tx, f); rests || err != nil {
 				return resting, err
 			}
-			if o, err := h.mustCheck(tx, d); o != 0 || err != nil {
+			if o, err := h.mustCheck(tx, f); o != 0 || err != nil {
 				return o, err
 			}
 		}
 		h.chargeEnd(tx)
-		if left, err := h.settleEntry(tx, verdict); err != nil || left {
+		if left, err := h.settleEntry(tx, says); err != nil || left {
 			return owned, err
 		}
 	}
@@ -157,7 +158,7 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 		return 0, inbox.Entry{}, err
 	}
 	full := h.box.CheckRoom() // an answer could not be recorded
-	if h.isHeld(hold, full); hold.Any() || full != nil {
+	if h.isHeld(hold, full) {
 		return held, inbox.Entry{}, nil
 	}
 	switch e, err := recovery.Next(tx, asker, still); {
@@ -172,34 +173,32 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 	}
 }
 
-// isHeld says once why delivery is held, and once that it goes on.
-func (h *hook) isHeld(hold recovery.Hold, full error) {
-	pause, backoff := hold.Paused, hold.Backoff
+// isHeld reports whether delivery is held. It says once why, and once that it goes on.
+func (h *hook) isHeld(hold recovery.Hold, full error) bool {
 	said, end := "", ""
-	if full != nil {
-		said, end = full.Error(), "there is room"
+	switch stopping, pause, backoff := hold.Stopping, hold.Paused, hold.Backoff; {
+	case stopping != nil:
+		said, end = stopping.String(), inbox.StoppingEnds
 		h.lookAgainIn(maxRecheck)
-	}
-	if backoff != nil {
-		said, end = backoff.String(), inbox.BackoffEnds
-		h.lookAgainIn(time.Until(backoff.Until))
-	}
-	if pause != nil {
+	case pause != nil:
 		said, end = pause.String(), pause.Ends()
 		if pause.Until != nil {
 			h.lookAgainIn(time.Until(*pause.Until))
 		}
-	}
-	if s := hold.Stopping; s != nil {
-		said, end = s.String(), inbox.StoppingEnds
+	case backoff != nil:
+		said, end = backoff.String(), inbox.BackoffEnds
+		h.lookAgainIn(time.Until(backoff.Until))
+	case full != nil:
+		said, end = full.Error(), "there is room"
 		h.lookAgainIn(maxRecheck)
 	}
 	switch {
-	case said == h.paused:
+	case said == h.Paused:
 	case said == "":
-		h.Note("delivery goes on: it was %s", h.paused)
+		h.Note("delivery goes on: it was %s", h.Paused)
 	default:
 		h.Note("%s: nothing is delivered until %s", said, end)
 	}
-	h.paused = said
+	h.Paused = said
+	return said != ""
 }

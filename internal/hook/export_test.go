@@ -25,12 +25,12 @@ func SetLineWait(d time.Duration) { lineWait = d }
 func SetUsageWait(d time.Duration) { usageWait = d }
 
 // Wakeable returns the verdict of a hook that this process started.
-func Wakeable(parent int) error { return (&hook{lifeline: lifeline{parent: parent}}).wakeable() }
+func Wakeable(parent int) error { return (&hook{carried: carried{Parent: parent}}).wakeable() }
 
 // DeliverWoken leaves the next entry in flight, like a hook that woke session s0 with it.
 func DeliverWoken(t testing.TB, box *inbox.Inbox, tx *inbox.Tx, transcript string, bound bool) {
 	t.Helper()
-	h := &hook{Flags: Flags{Dialogue: Dialogue{Rewake: true}}, box: box, call: call{began: machine.SinceBoot(), input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}}
+	h := &hook{Flags: Flags{Dialogue: Dialogue{Rewake: true}}, box: box, carried: carried{Began: machine.SinceBoot()}, call: call{input: &claude.Input{SessionID: "s0", PromptID: "p-s0", TranscriptPath: transcript}}}
 	entry, err := tx.Next(inbox.Mark{})
 	require.NoError(t, err)
 	_, spill, err := h.textOf(entry)

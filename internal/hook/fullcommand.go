@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/flat"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
+	recovery "heartbeat/recover"
 )
 
 const (
@@ -30,17 +31,6 @@ const (
 	// then comes on stdin, before the input.
 	handedOverFlag = "--handed-over"
 )
-
-// handover is what the full command has to know of the hook that it replaces. It counts as the same hook: it began at
-// the same time, serves the same session, and waits as long and under the same name.
-type handover struct {
-	Began     int64  `json:"began"` // machine.SinceBoot
-	Parent    int    `json:"parent"`
-	Waiter    string `json:"waiter"`
-	IdleUntil int64  `json:"idle_until"` // machine.SinceBoot; 0 before the wait
-	Paused    string `json:"paused"`     // what was last said of a pause
-	Notes     string `json:"notes"`      // what nobody has heard yet
-}
 
 // becomeFull has the full command carry on in this process. Call it with nothing committed and the lock free. It
 // returns only if that fails.
@@ -59,10 +49,7 @@ func (h *hook) startFull() error {
 	}
 	f, err := unnamedFile() // a pipe would not hold the input
 	if err == nil {
-		_, err = f.Write(b)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
+		_, err = f.WriteAt(b, 0) // it is read from its start
 	}
 	if err == nil {
 		err = unix.Dup2(int(f.Fd()), unix.Stdin)
@@ -76,9 +63,9 @@ func (h *hook) startFull() error {
 
 // handover returns what the full command reads from stdin.
 func (h *hook) handover() ([]byte, error) {
-	o := handover{Began: h.began, Parent: h.parent, IdleUntil: h.idleUntil, Paused: h.paused}
-	if h.waits {
-		o.Waiter = h.waiter
+	o := h.carried
+	if !h.waits {
+		o.Waiter = ""
 	}
 	if kept, ok := h.Err.(*words.Head); ok {
 		o.Notes = kept.String()
@@ -122,7 +109,7 @@ func (h *hook) takeOver() error {
 	if len(h.args) == 0 || !strings.HasPrefix(h.args[0], handedOverFlag) {
 		return nil
 	}
-	var o handover
+	var o carried
 	err := h.stdin.next(&o)
 	if err == nil && o.Began == 0 {
 		err = errors.New("it says something else")
@@ -130,9 +117,7 @@ func (h *hook) takeOver() error {
 	if err != nil {
 		return fmt.Errorf("take over from %s: %w: install all of heartbeat's commands from one release", CommandName, err)
 	}
-	h.args = h.args[1:]
-	h.began, h.parent, h.waiter, h.idleUntil, h.paused, h.notes = o.Began, o.Parent, o.Waiter, o.IdleUntil, o.Paused, o.Notes
-	h.waits = o.Waiter != ""
+	h.args, h.carried, h.waits = h.args[1:], o, o.Waiter != ""
 	return nil
 }
 
@@ -190,21 +175,15 @@ type OpenRuns func(Surroundings) Runs
 // errNeedsRuns leaves the inbox unchanged: its entry needs a hook that knows of runs.
 var errNeedsRuns = errors.New("the entry is a babysitter run's")
 
-func (h *hook) passRuns(ctx context.Context) {
-	if h.runs != nil {
-		h.runs.Pass(ctx, h.lastSettled)
-	}
-}
-
 // takeResult says why the answer to an entry does not settle it, "" if it does.
-func (h *hook) takeResult(d *inbox.Delivery, reply string) (missing string, err error) {
-	if m, ofRun := effect.MarkOf(d); !ofRun || m.Effect == "" {
+func (h *hook) takeResult(f *recovery.Flight) (missing string, err error) {
+	if m, ofRun := effect.MarkOf(f.Entry); !ofRun || m.Effect == "" {
 		return "", nil
 	}
 	if h.runs == nil {
 		return "", errNeedsRuns
 	}
-	return h.runs.Take(d, reply), nil
+	return h.runs.Take(f.Entry, f.LastReply()), nil
 }
 
 // settledElsewhere says why an entry need not be delivered, "" if it must be.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -133,7 +132,7 @@ func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	e.Notes, e.RanBefore, e.Spill = true, strings.Join(ran, " "), spill
 	e.Fresh = !in.StopHookActive
 	if d := h.answered; d != nil && d.SessionID == in.SessionID {
-		before := h.evidenceOf(d)
+		before := recovery.EvidenceOf(d)
 		e.Fresh = e.Fresh || before.Reply != e.Reply
 		if d.Text() == next.Text && before.Transcript == e.Transcript && before.Token == "" {
 			e.Times, e.From = before.Repeated()
@@ -189,29 +188,11 @@ func (h *hook) textOf(e inbox.Entry) (text, spill string, err error) {
 }
 
 // token tells this delivery from every other, even of the same entry: a hook hands over only once.
-func (h *hook) token() string { return h.waiter[:min(8, len(h.waiter))] }
+func (h *hook) token() string { return h.Waiter[:min(8, len(h.Waiter))] }
 
 func introduce(preamble, text string) string {
 	if preamble == "" {
 		return text
 	}
 	return preamble + "\n\n" + text
-}
-
-// forgetSpill removes the file of the entry that was settled, unless the same entry is in flight again. An error
-// changes nothing about the commit: compact and recover remove the file too.
-func (h *hook) forgetSpill(inFlight *inbox.Delivery) {
-	if h.settled == nil {
-		return
-	}
-	spill := h.evidenceOf(h.settled).Spill
-	if spill == "" {
-		return
-	}
-	name := filepath.Base(spill)
-	if recovery.IsSpill(name) && (inFlight == nil || recovery.SpillName(inFlight) != name) {
-		if err := disk.Remove(filepath.Join(h.box.Dir(), name)); err != nil {
-			h.Note("%v: compact takes it away", err)
-		}
-	}
 }

@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
-	recovery "heartbeat/recover"
 )
 
 // CommandName is the hook's installed name.
@@ -26,12 +25,12 @@ var errNotPrinted = errors.New("print the decision")
 // hook is one run of the command as a hook.
 type hook struct {
 	Flags
+	carried
 	voice
 	lifeline
 	call
 	wait
 	settlement
-	learned
 	notifier notifier
 	box      *inbox.Inbox
 	offer    *offer // nil before the first
@@ -42,28 +41,36 @@ type hook struct {
 // call is how the hook was started, and what continues it as the full command.
 type call struct {
 	input *claude.Input // nil with --no-input
-	began int64         // machine.SinceBoot at the start
+	// clientIs is the client's process id once clientSought is set.
+	clientIs     int
+	clientSought bool
 	// open opens runs. Without it this is the lean hook, and runs stays nil.
 	open  OpenRuns
 	runs  Runs
 	args  []string
 	stdin stdin
 	raw   []byte // the input as it was read, for the full command
-	notes string // what the hook that this one replaces kept back
+}
+
+// carried is what the full command has to know of the hook that it replaces. It counts as the same hook: it began at
+// the same time, serves the same session, and waits as long and under the same name.
+type carried struct {
+	Began     int64  `json:"began"`      // machine.SinceBoot
+	Parent    int    `json:"parent"`     // the process that started this hook; with another one it died
+	Waiter    string `json:"waiter"`     // the hook's name while it waits in the background
+	IdleUntil int64  `json:"idle_until"` // when persist ends the turn with an idle tick (machine.SinceBoot); 0 before the wait
+	Paused    string `json:"paused"`     // what was last said of a pause: a waiting hook says it once
+	Notes     string `json:"notes"`      // what nobody has heard yet
 }
 
 // wait is what the hook remembers while it waits for an entry.
 type wait struct {
-	// paused is what was last said of a pause; a waiting hook says it once.
-	paused string
-	// waiter is this hook's name while it waits in the background; wakeText is what it wakes the session with.
-	waiter, wakeText string
+	// wakeText is what this hook wakes the session with.
+	wakeText string
 	// waits says that a commit made this hook the one that waits in the background.
 	waits bool
 	// again is when the hook looks again although nothing has happened, 0 for never.
 	again time.Duration
-	// idleUntil is when persist ends the turn with an idle tick (machine.SinceBoot), 0 before the wait.
-	idleUntil int64
 	// watched is the transcript that may soon show what a verdict needs.
 	watched struct {
 		path     string
@@ -86,16 +93,6 @@ type settlement struct {
 	// uncountedNow is why spending was not counted between two requests, nil if the state says that already.
 	uncountedNow *string
 	cut          bool // the transcript has become shorter
-}
-
-// learned is what the hook found out once, since it takes time.
-type learned struct {
-	// kept is the evidence of the delivery keptOf.
-	kept   recovery.Evidence
-	keptOf *inbox.Delivery
-	// clientIs is the client's process id once clientSought is set.
-	clientIs     int
-	clientSought bool
 }
 
 // end closes a transaction, notes its warnings, and has a person told what it brought.
@@ -152,7 +149,7 @@ func (h *hook) ended(cause error) int {
 	return cli.ExitOK
 }
 
-func (h *hook) age() time.Duration { return time.Duration(machine.SinceBoot() - h.began) }
+func (h *hook) age() time.Duration { return time.Duration(machine.SinceBoot() - h.Began) }
 
 // voice is what the hook says on stderr.
 type voice struct {

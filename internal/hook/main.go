@@ -75,7 +75,7 @@ const (
 
 // runHook is the command without a verb. Whatever fails, the stop is approved: stdout stays empty.
 func runHook(args []string, s cli.Streams, open OpenRuns) int {
-	h := &hook{voice: voice{Streams: s}, lifeline: lifeline{parent: os.Getppid()}, call: call{open: open, args: args, began: machine.SinceBoot()}}
+	h := &hook{voice: voice{Streams: s}, carried: carried{Began: machine.SinceBoot(), Parent: os.Getppid()}, call: call{open: open, args: args}}
 	h.openStdin()
 	if err := h.takeOver(); err != nil {
 		s.Complain(fmt.Errorf("%w: the stop is approved and nothing was changed", err))

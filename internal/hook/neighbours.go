@@ -17,6 +17,7 @@ import (
 	"heartbeat/internal/flat"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
 )
 
 const (
@@ -79,7 +80,7 @@ func (h *hook) isTextOf(d *inbox.Delivery, text string) bool {
 	if d == nil {
 		return false
 	}
-	own := strings.TrimSpace(h.evidenceOf(d).ByBlock(d).Text)
+	own := strings.TrimSpace(recovery.EvidenceOf(d).Handed(d))
 	return own != "" && strings.HasSuffix(strings.TrimSpace(text), own)
 }
 

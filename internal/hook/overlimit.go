@@ -32,9 +32,9 @@ const (
 // another Stop hook has the turn go on, so at most the last request exceeds the limit. It also runs for a subagent, whose
 // requests count too: there the client ends the subagent alone, and the rest of the turn at its next hook.
 func (h *hook) betweenRequests() int {
-	v, seq, err := h.lookAtSpending()
+	v, err := h.lookAtSpending()
 	if v != nil { // what is not counted comes on top
-		err = h.stopTurn(v, seq)
+		err = h.stopTurn(v)
 	}
 	if cause := h.uncountedNow; cause != nil { // lock once for each cause: a turn may take hours without a Stop
 		h.record(func(tx *inbox.Tx) error { tx.In(h.input.SessionID).NoteUncounted(*cause); return nil })
@@ -48,33 +48,29 @@ func (h *hook) betweenRequests() int {
 	return cli.ExitOK
 }
 
-// lookAtSpending takes no lock and changes nothing. It returns the limit that was reached, or nil, and the delivery
-// that reached it.
-func (h *hook) lookAtSpending() (v *recovery.Over, seq int64, err error) {
+// lookAtSpending takes no lock and changes nothing. It returns the limit that was reached, or nil.
+func (h *hook) lookAtSpending() (v *recovery.Over, err error) {
 	view, err := h.box.View()
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	if prompt, why := view.In(h.input.SessionID).Stopped(); why != "" && prompt == h.input.PromptID {
-		return nil, 0, h.tellStopped(why)
+		return nil, h.tellStopped(why)
 	}
 	d := view.InFlight()
 	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
-		return nil, 0, h.stopAgent(view) // a person's own turn, or a subagent's
+		return nil, h.stopAgent(view) // a person's own turn, or a subagent's
 	}
 	l := recovery.LimitsOf(d, h.Limits)
-	if !l.Any() {
-		return nil, 0, nil
-	}
 	if !l.Entry.Spending() && !l.Day.Any() {
-		return recovery.Judge(l, recovery.Spent{Took: recovery.Took(d)}, d.Attempt), d.DeliveredSeq, nil
+		return recovery.OverTime(d, h.Limits), nil
 	}
 	v, err = h.judgeSpending(view, d, l)
 	if cause := causeOf(err); !inbox.SameFinding(cause, view.In(h.input.SessionID).Uncounted()) {
 		h.uncountedNow = &cause
 	}
-	return v, d.DeliveredSeq, err
+	return v, err
 }
 
 // stopAgent stops a background subagent that outlives its entry, in a launched session and once the day has reached its
@@ -123,19 +119,19 @@ func someMore(c *meter.Counted, n int64) price.Amount {
 }
 
 func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *meter.Counted, n int64) *recovery.Over {
-	spent := recovery.Spent{Spending: h.spending(view, c), Took: recovery.Took(d)}
+	spent := h.spending(view, c)
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Alone, &spent.Today} {
 		*a = a.Plus(someMore(c, n))
 	}
-	return recovery.Judge(l, spent, d.Attempt)
+	return recovery.Judge(d, l, spent)
 }
 
 // stopTurn settles the entry in flight, and has the client end the turn and the launcher end the session.
-func (h *hook) stopTurn(v *recovery.Over, seq int64) error {
+func (h *hook) stopTurn(v *recovery.Over) error {
 	why := ""
 	_, err := h.transact(context.Background(), inbox.Mark{}, func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
 		d := tx.InFlight()
-		if d == nil || d.DeliveredSeq != seq || !h.isTurn(d.SessionID, d.PromptID) {
+		if d == nil || v.Of(d) == nil || !h.isTurn(d.SessionID, d.PromptID) {
 			if prompt, stopped := tx.In(h.input.SessionID).Stopped(); prompt == h.input.PromptID {
 				why = stopped // another hook of this turn was faster
 			}

@@ -1,8 +1,6 @@
 package hook
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 
@@ -19,12 +17,11 @@ import (
 // nothing wakes it until its next Stop.
 func (h *hook) prompted(tx *inbox.Tx) error {
 	in := h.input
-	if d := tx.InFlight(); d != nil {
-		e := h.evidenceOf(d)
-		if e.Woken && !e.Bound && h.sameClient(d, e) && claude.IsWakePrompt(in.Prompt, e.Handed(d)) {
-			e.Bound, e.Before = true, tx.In(in.SessionID).Known().PromptID
+	if f := h.flight(tx); f != nil {
+		if f.Woken && !f.Bound && f.SameClient() && claude.IsWakePrompt(in.Prompt, f.Handed(f.Entry)) {
+			f.Bound, f.Before = true, tx.In(in.SessionID).Known().PromptID
 			h.placeTurn(tx)
-			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}); err != nil {
+			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: f.Encode()}); err != nil {
 				return err
 			}
 		}
@@ -66,40 +63,33 @@ func (h *hook) askedElse() int {
 	return h.record(func(tx *inbox.Tx) error { h.leaveTurn(tx); return nil })
 }
 
-// waitsForPerson reports whether a client sends this type of notification while it waits for a person: for a permission,
-// an answer, or what a tool's server asks (elicitation_dialog, elicitation_url_dialog).
-func waitsForPerson(notification string) bool {
-	return strings.HasSuffix(notification, "permission_prompt") || strings.HasSuffix(notification, "_dialog") || notification == "agent_needs_input"
-}
-
-// notified records that the session waits for a person. Other notifications tell an operator nothing.
+// notified records that the session waits for a person: for a permission, an answer, or what a tool's server asks
+// (elicitation_dialog, elicitation_url_dialog). Other notifications tell an operator nothing.
 func (h *hook) notified() int {
-	in := h.input
-	if !waitsForPerson(in.Notification) {
+	in, kind := h.input, h.input.Notification
+	if !strings.HasSuffix(kind, "permission_prompt") && !strings.HasSuffix(kind, "_dialog") && kind != "agent_needs_input" {
 		return cli.ExitOK
 	}
-	return h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).Ask(in.Notification, in.Message) })
+	return h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).Ask(kind, in.Message) })
 }
 
 // startedWith binds the entry that a client was started with to the prompt that the client made of it. The Stop of
 // that prompt brings the answer.
 func (h *hook) startedWith(tx *inbox.Tx) error {
-	d, in := tx.InFlight(), h.input
-	if d == nil {
+	f, in := h.flight(tx), h.input
+	if f == nil {
 		return nil
 	}
-	e := h.evidenceOf(d)
-	another := d.SessionID != "" && d.SessionID != in.SessionID
+	another := f.Entry.SessionID != "" && f.Entry.SessionID != in.SessionID
 	switch {
-	case e.Prompted && !e.IsBound() && e.Start == h.Start && !another && in.Prompt == d.Text():
+	case f.Prompted && !f.IsBound() && f.Start == h.Start && !another && in.Prompt == f.Entry.Text():
 		h.placeTurn(tx)
-		e.BoundSeq = tx.Seq()
-		e.Process = inbox.ProcessOf(h.clientPID())
-		e.Transcript, e.TranscriptSize = in.TranscriptPath, recovery.StartSize(tx, d, in.SessionID, in.TranscriptPath)
-		if e.TranscriptSize < 0 && in.PromptID != "" {
-			e.TranscriptSize = 0 // the prompt's id tells its lines from older ones
+		f.Transcript, f.TranscriptSize = in.TranscriptPath, f.StartSize()
+		if f.TranscriptSize < 0 && in.PromptID != "" {
+			f.TranscriptSize = 0 // the prompt's id tells its lines from older ones
 		}
-		return tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()})
+		f.BoundSeq, f.Process = tx.Seq(), inbox.ProcessOf(h.clientPID())
+		return tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: f.Encode()})
 	case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
 		return h.toldOfTask(tx)
 	}
@@ -111,39 +101,25 @@ const defaultBackground = 30 * time.Minute
 
 // holdForTasks reports whether the entry in flight waits for tasks that its turn left running in the background. The
 // turn may end; the session goes on, and the client sends it a prompt when a task ends.
-func (h *hook) holdForTasks(tx *inbox.Tx, d *inbox.Delivery) (bool, error) {
-	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 || d.Verdict != nil {
+func (h *hook) holdForTasks(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
+	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 || f.Entry.Verdict != nil {
 		return false, nil // the agent's verdict needs no waiting
 	}
-	e := h.evidenceOf(d)
-	running := e.Running(h.input.Tasks)
-	if len(running) == 0 || e.Over(time.Duration(h.Background)) {
+	left := f.TasksLeft()
+	if len(left) == 0 {
 		return false, nil
 	}
-	e.TaskWait = e.Wait(running, h.replyTo(d, e))
-	return true, tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: e.Encode()})
-}
-
-// replyTo returns what the entry's last turn said. The turn that ends may be a person's instead.
-func (h *hook) replyTo(d *inbox.Delivery, e recovery.Evidence) string {
-	switch {
-	case h.input == nil:
-		return ""
-	case e.Held && h.input.PromptID != d.PromptID:
-		return e.HeldReply
-	case claude.ReplySum(h.input.LastMessage) == e.Reply && e.ByBlock(d).Seen().Silent():
-		return ""
-	}
-	return h.input.LastMessage
+	f.TaskWait = f.Wait(left, f.LastReply())
+	return true, tx.Bind(inbox.Recipient{SessionID: f.Entry.SessionID, PromptID: f.Entry.PromptID, Evidence: f.Encode()})
 }
 
 // toldOfTask binds the entry in flight to the turn in which the session learns how one of the entry's tasks ended.
 func (h *hook) toldOfTask(tx *inbox.Tx) error {
-	d := tx.InFlight()
-	if d == nil || d.SessionID != h.input.SessionID || !h.evidenceOf(d).TellsOf(h.input.Prompt) {
+	f := h.flight(tx)
+	if f == nil || f.Entry.SessionID != h.input.SessionID || !f.TellsOf(h.input.Prompt) {
 		return nil
 	}
-	return tx.Bind(inbox.Recipient{SessionID: d.SessionID, PromptID: h.input.PromptID, Evidence: d.Evidence})
+	return tx.Bind(inbox.Recipient{SessionID: h.input.SessionID, PromptID: h.input.PromptID, Evidence: f.Entry.Evidence})
 }
 
 // endSession notes the end of a session. An entry that waits for its tasks counts as answered, because the tasks end
@@ -151,15 +127,13 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 func (h *hook) endSession(tx *inbox.Tx) error {
 	h.placeTurn(tx)
 	h.uncounted(meter.ChargeTurn(tx, h.input.SessionID))
-	if d := tx.InFlight(); d != nil && d.SessionID == h.input.SessionID && !h.isElsewhere(tx) {
-		e := h.evidenceOf(d)
-		if e.Held {
-			sight := recovery.Sight{Ended: true, Reply: e.HeldReply, Tasks: h.tasksOf(e), Charged: true}
-			if _, err := h.settle(tx, sight); err != nil {
+	if f := h.flight(tx); f != nil && f.Entry.SessionID == h.input.SessionID && f.Elsewhere() == nil {
+		if f.Held {
+			if _, err := h.settle(tx, recovery.Sight{Ended: true, Charged: true}); err != nil {
 				return err
 			}
-		} else if at, name, message, failed := e.ByBlock(d).Seen().Failed(); failed {
-			if err := tx.In(d.SessionID).FailAt(at, name, message); err != nil {
+		} else if at, name, message, failed := f.Failed(); failed {
+			if err := tx.In(h.input.SessionID).FailAt(at, name, message); err != nil {
 				return err
 			}
 		}
@@ -179,17 +153,4 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 		return nil // it is open in two clients, and goes on in the other one
 	}
 	return tx.In(h.input.SessionID).End()
-}
-
-// tasksOf returns an entry's tasks as its result keeps them, or nil. The end of the session cuts all of them off.
-func (h *hook) tasksOf(e recovery.Evidence) json.RawMessage {
-	var tasks []inbox.Task
-	if h.input != nil && e.Held && json.Unmarshal([]byte(e.Tasks), &tasks) != nil || len(tasks) == 0 {
-		return nil
-	}
-	for i := range tasks {
-		tasks[i].CutOff = h.input.Event == claude.EventSessionEnd || slices.ContainsFunc(h.input.Tasks, func(t claude.Task) bool { return t.ID == tasks[i].ID })
-	}
-	raw, _ := json.Marshal(tasks) // they were JSON before
-	return raw
 }

@@ -56,7 +56,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	}
 	stderr, notes := h.Err, &words.Head{Most: maxNotes}
 	h.Err = notes
-	_, _ = io.WriteString(notes, h.notes) // it is memory
+	_, _ = io.WriteString(notes, h.Notes) // it is memory
 	defer func() {
 		h.Err = stderr
 		if status != markedWake {
@@ -97,7 +97,7 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 // enter commits what the event says, and that this hook waits from now on. It retries until that succeeds, because
 // the client reports an event only once.
 func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
-	if h.waiter, err = machine.RandomName(); err != nil {
+	if h.Waiter, err = machine.RandomName(); err != nil {
 		return 0, err
 	}
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
@@ -129,14 +129,14 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	session := tx.In(h.input.SessionID)
 	s, pid := session.Known(), h.clientPID()
-	if s.PromptedAfter(h.began) {
+	if s.PromptedAfter(h.Began) {
 		return held, nil
 	}
 	var err error
 	if s.EndedAt != nil && pid != 0 && pid != s.PID { // it is open in two clients, and the other one has ended
 		err = session.Start(pid, agent.StartNote(h.input.TranscriptPath))
 	}
-	return 0, errors.Join(err, session.Wait(h.waiter))
+	return 0, errors.Join(err, session.Wait(h.Waiter))
 }
 
 // noteStart notes that the session began, and charges the sessions that have ended.
@@ -149,15 +149,15 @@ func (h *hook) noteStart(tx *inbox.Tx) error {
 // startSession notes that the session began, and settles what a dead session left in flight.
 func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	err := h.noteStart(tx)
-	d := tx.InFlight()
-	if d == nil || err != nil {
+	f := h.flight(tx)
+	if f == nil || err != nil {
 		return 0, err
 	}
-	switch e := h.evidenceOf(d); {
-	case e.Life().Ended():
-		_, err = h.settleEntry(tx, orphaned)
-	case h.input.Source == "clear" && e.Bound && h.input.SessionID != d.SessionID && h.sameClient(d, e):
-		_, err = h.settleEntry(tx, interrupted) // a turn that a person cut short with /clear ends without a Stop
+	switch {
+	case f.Life().Ended():
+		_, err = h.settleEntry(tx, recovery.LeftBehind)
+	case h.input.Source == "clear" && f.Bound && h.input.SessionID != f.Entry.SessionID && f.SameClient():
+		_, err = h.settleEntry(tx, recovery.WentOn) // a turn that a person cut short with /clear ends without a Stop
 	}
 	return 0, err
 }
@@ -169,7 +169,7 @@ func (h *hook) wakeable() error {
 		in, err := h.input, fmt.Errorf("--rewake needs an interactive session: %s", h.client().CannotBeWoken())
 		h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).FailAlone(recovery.CannotWake, err.Error()) })
 		return err
-	case h.clientPID() == 0 && h.parent <= 1:
+	case h.clientPID() == 0 && h.Parent <= 1:
 		return errNoClient
 	}
 	return nil

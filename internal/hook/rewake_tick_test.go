@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -29,11 +28,11 @@ func waitingSince(t *testing.T, path, event string, age time.Duration) *hook {
 	box, err := inbox.Open(path, inbox.Options{})
 	require.NoError(t, err)
 	return &hook{
-		Flags: Flags{Dialogue: Dialogue{Rewake: true}},
-		box:   box,
-		voice: voice{Streams: cli.Streams{Err: &words.Head{Most: maxNotes}}},
-		call:  call{began: machine.SinceBoot() - int64(age), input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"}},
-		wait:  wait{waiter: "w"},
+		Flags:   Flags{Dialogue: Dialogue{Rewake: true}},
+		box:     box,
+		voice:   voice{Streams: cli.Streams{Err: &words.Head{Most: maxNotes}}},
+		call:    call{input: &claude.Input{Event: event, SessionID: "s0", PromptID: "p1"}},
+		carried: carried{Began: machine.SinceBoot() - int64(age), Waiter: "w"},
 	}
 }
 
@@ -112,7 +111,7 @@ func TestSessionIsLeftTime(t *testing.T) {
 func TestAnotherOneWaits(t *testing.T) {
 	path := newInbox(t, "A\nB\nC\n")
 	h := waitingSince(t, path, claude.EventStop, 0)
-	h.waiter = "v"
+	h.Waiter = "v"
 	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake)
 	require.NoError(t, err)
 	assert.Equal(t, leave, o)
@@ -209,32 +208,11 @@ func TestPromptedWhileStarting(t *testing.T) {
 			require.NoError(t, err)
 			defer func() { require.NoError(t, tx.Close()) }()
 			require.NoError(t, tx.In("s0").Prompt("p0"))
-			h := &hook{call: call{began: machine.SinceBoot() - int64(c.age), input: &claude.Input{SessionID: "s0"}}, wait: wait{waiter: "w"}}
+			h := &hook{call: call{input: &claude.Input{SessionID: "s0"}}, carried: carried{Began: machine.SinceBoot() - int64(c.age), Waiter: "w"}}
 			o, err := h.startWaiting(tx)
 			require.NoError(t, err)
 			assert.Equal(t, c.want, o)
 		})
-	}
-}
-
-// In a container every client has process number 1. Another process with that number, or one known
-// only by number, is not the client that got the entry.
-func TestIsClient(t *testing.T) {
-	pid := os.Getpid()
-	t.Setenv("CLAUDE_PID", strconv.Itoa(pid))
-	own := recovery.Evidence{Process: inbox.ProcessOf(pid)}
-	assert.True(t, isClient(claude.PID(), own))
-	for name, change := range map[string]func(e *recovery.Evidence){
-		"another boot":    func(e *recovery.Evidence) { e.Boot = "another" },
-		"another process": func(e *recovery.Evidence) { e.ProcessStart-- },
-		"another number":  func(e *recovery.Evidence) { e.PID++ },
-		"another room":    func(e *recovery.Evidence) { e.Namespace = "another" },
-		"only its number": func(e *recovery.Evidence) { e.ProcessStart = 0 },
-		"nothing of it":   func(e *recovery.Evidence) { e.PID, e.ProcessStart = 0, 0 },
-	} {
-		e := own
-		change(&e)
-		assert.False(t, isClient(claude.PID(), e), name)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
+	"heartbeat/internal/claude"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -12,33 +14,75 @@ import (
 
 // asker returns this hook as one who asks what becomes of entries.
 func (h *hook) asker() recovery.Asker {
-	s := h.Orphan
-	s.Limits = h.Limits
-	return recovery.Asker{
-		Settings: s, Box: h.box, Client: inbox.Process{PID: h.clientPID()}, Start: h.Start,
+	a := recovery.Asker{
+		Settings: h.Orphan, Box: h.box, Client: inbox.Process{PID: h.clientPID()}, Start: h.Start,
 		Elsewhere: h.settledElsewhere, Note: func(format string, args ...any) { h.Note(format, args...) },
 	}
+	a.Limits = h.Limits
+	if h.input != nil {
+		a.Stop = &recovery.Stop{Input: h.input, Began: h.Began, Background: h.Rewake, TaskLimit: time.Duration(h.Background)}
+	}
+	return a
 }
+
+// flight returns the entry that tx has in flight, or nil.
+func (h *hook) flight(tx *inbox.Tx) *recovery.Flight { return h.asker().Flight(tx) }
+
+// judge returns what this Stop says about the entry in flight.
+func (h *hook) judge(f *recovery.Flight) recovery.Says {
+	says, waitFor := f.Says(h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline))
+	switch says {
+	case recovery.Unsure:
+		if h.watched.deadline.IsZero() {
+			h.watched.deadline = time.Now().Add(transcriptWait)
+		}
+		h.watched.path, h.watched.size = waitFor, claude.TranscriptSize(waitFor)
+	case recovery.Unproven:
+		h.Note("nothing is taken for an answer to the entry %s: this Stop says what the one said that delivered it, and no transcript shows that it is another", words.Name(f.Entry.ID(), f.Entry.EntryID))
+	}
+	return says
+}
+
+func (h *hook) client() *agent.Agent {
+	if h.input == nil {
+		return agent.Of("")
+	}
+	return agent.Of(h.input.TranscriptPath)
+}
+
+// clientPID returns the client's process id, or 0. It is looked up once: if the client does not name it, the processes
+// above this one are searched.
+func (h *hook) clientPID() int {
+	if !h.clientSought {
+		h.clientIs, h.clientSought = h.client().PID(h.Parent), true
+	}
+	return h.clientIs
+}
+
+const (
+	// transcriptWait is how long the transcript may take to show an answer: the client writes it late.
+	transcriptWait = 1500 * time.Millisecond
+	transcriptPoll = 10 * time.Millisecond
+)
 
 // settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
 // which lives.
-func (h *hook) settleEntry(tx *inbox.Tx, v verdict) (left bool, err error) {
-	d := tx.InFlight()
-	e := h.evidenceOf(d)
-	sight := recovery.Sight{Overcome: true, NoTranscript: h.input == nil, Unreached: h.neverReached, Charged: h.input != nil && d.SessionID == h.input.SessionID}
-	switch v {
-	case answered:
-		sight.Ended, sight.Reply, sight.Tasks = true, h.replyTo(d, e), h.tasksOf(e)
+func (h *hook) settleEntry(tx *inbox.Tx, says recovery.Says) (left bool, err error) {
+	f := h.flight(tx)
+	d := f.Entry
+	sight := recovery.Sight{Overcome: true, Charged: h.input != nil && d.SessionID == h.input.SessionID}
+	switch says {
+	case recovery.TurnEnded:
+		sight.Ended, sight.Charged = true, true
 		if sight.Check, sight.Spent = h.checking.of(d), h.checking.spent; sight.Check != nil && h.checking.over != nil {
 			sight.Check, sight.Over = nil, h.checking.over
 		}
 		if d.Verdict == nil {
-			if sight.Missing, err = h.takeResult(d, sight.Reply); err != nil {
+			if sight.Missing, err = h.takeResult(f); err != nil {
 				return false, err
 			}
 		}
-		sight.Charged = true
-	case interrupted:
+	case recovery.WentOn:
 		sight.Reason = inbox.ReasonInterrupted
 	}
 	report, err := h.settle(tx, sight)
@@ -76,23 +120,12 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 // launcher, which decides.
 func (h *hook) stopFailure() int {
 	h.record(func(tx *inbox.Tx) error {
-		if h.isElsewhere(tx) {
+		if f := h.flight(tx); f != nil && f.Elsewhere() != nil {
 			return tx.In(h.input.SessionID).FailAlone(h.input.Error, h.input.LastMessage)
 		}
 		return tx.In(h.input.SessionID).Fail(h.input.Error, h.input.LastMessage)
 	})
 	return h.signal()
-}
-
-// isElsewhere reports whether the entry in flight has a live owner other than this hook's client. Both may have the
-// same session.
-func (h *hook) isElsewhere(tx *inbox.Tx) bool {
-	d := tx.InFlight()
-	if d == nil {
-		return false
-	}
-	o := recovery.OwnerOf(tx, d)
-	return o.Life == machine.Alive && o.PID != h.clientPID()
 }
 
 // isInner reports whether this hook's session was started by a tool of the session that has the entry in flight. The
@@ -115,14 +148,14 @@ func (h *hook) isInner() (is bool) {
 // was its own, or sets it aside once its attempts are used up.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
-	of := verdict(0)
-	if d := tx.InFlight(); d != nil {
-		if of = h.judge(tx, d); of == unsure {
+	says := recovery.Says(0)
+	if f := h.flight(tx); f != nil {
+		if says = h.judge(f); says == recovery.Unsure {
 			return unclear, nil
 		}
 	}
 	h.chargeEnd(tx)
-	if of == answered {
+	if says == recovery.TurnEnded {
 		if err := tx.In(tx.InFlight().SessionID).Fail(failure.Error, failure.Message); err != nil {
 			return 0, err
 		}
@@ -133,25 +166,11 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 		return 0, err
 	}
 	err := tx.In(h.input.SessionID).FailAlone(failure.Error, failure.Message)
-	if err == nil && (of == interrupted || of == orphaned) {
-		_, err = h.settleEntry(tx, of)
+	if err == nil && (says == recovery.WentOn || says == recovery.LeftBehind) {
+		_, err = h.settleEntry(tx, says)
 	}
 	if err == nil {
 		err = recovery.HoldDelivery(tx, failure, false)
 	}
 	return 0, err
-}
-
-// neverReached reports, for a Stop, whether the transcript of the session that got the entry in flight proves that the
-// text never reached the model.
-func (h *hook) neverReached(tx *inbox.Tx) bool {
-	d := tx.InFlight()
-	e := h.evidenceOf(d)
-	if e.Prompted && e.Start == h.Start {
-		return false // a turn of its client ends, and may have been its text
-	}
-	if !e.Woken && recovery.SessionRestarted(tx, d) != recovery.Restarted && h.input.SessionID == d.SessionID && !isClient(h.clientPID(), e) {
-		return false // it was resumed in another process, and nobody noted when
-	}
-	return e.Unreached(tx, d)
 }

@@ -11,6 +11,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	recovery "heartbeat/recover"
 )
 
 // stop acts on the end of a turn: it settles what was in flight, and delivers what waits.
@@ -24,8 +25,8 @@ func (h *hook) stop() int {
 		return h.failed(err)
 	case o == leave || o == resting:
 		return cli.ExitOK
-	case o != empty:
-		h.passRuns(ctx)
+	case o != empty && h.runs != nil:
+		h.runs.Pass(ctx, h.lastSettled)
 	}
 	switch {
 	case o == delivered:
@@ -47,16 +48,18 @@ func (h *hook) persist() int {
 	// poll.
 	w := h.box.Watch(cli.WatchPoll)
 	defer func() { _ = w.Close() }() // the process ends
-	if h.idleUntil == 0 {
-		h.idleUntil = machine.SinceBoot() + int64(h.Idle)
+	if h.IdleUntil == 0 {
+		h.IdleUntil = machine.SinceBoot() + int64(h.Idle)
 	}
-	idle := time.NewTimer(time.Duration(h.idleUntil - machine.SinceBoot()))
+	idle := time.NewTimer(time.Duration(h.IdleUntil - machine.SinceBoot()))
 	defer idle.Stop()
 	for idled := false; ; {
 		o, err := h.look(ctx, h.decide, Runs.Step)
 		switch {
 		case err == nil && o == delivered:
-			h.passRuns(ctx)
+			if h.runs != nil {
+				h.runs.Pass(ctx, h.lastSettled)
+			}
 			return cli.ExitOK // even if a signal came meanwhile: the decision is printed
 		case ctx.Err() != nil:
 			return h.ended(context.Cause(ctx))
@@ -146,8 +149,10 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) 
 	case err == nil && o == delivered:
 		err = h.handOver(ctx, tx, text)
 	}
-	if err == nil {
-		h.forgetSpill(tx.InFlight())
+	if err == nil && h.settled != nil && recovery.EvidenceOf(h.settled).Spill != "" {
+		if err := recovery.ForgetSpills(h.box, tx.InFlight()); err != nil {
+			h.Note("%v: compact takes it away", err) // it changes nothing about the commit
+		}
 	}
 	if !errors.Is(err, errNeedsRuns) { // else the full command sets them aside
 		h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)

@@ -92,7 +92,7 @@ func (r *run) guard(s *session) {
 		}
 		if _, d := r.follow.counts(); d != nil {
 			if v := recovery.OverTime(d, r.Settings.Limits); v != nil {
-				s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v, seq: d.DeliveredSeq})
+				s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v})
 			}
 		}
 		l.isAnswered()

@@ -44,9 +44,7 @@ type verdict struct {
 	asked  bool    // it waits for a person
 	// stopped says that all the work ends by order.
 	stopped bool
-	// over is the limit that the delivery with the number seq has reached, nil for none.
-	over *recovery.Over
-	seq  int64
+	over    *recovery.Over // the limit that its entry has reached, nil for none
 }
 
 func newSession(c *client.Client, size terminal.Size) *session {

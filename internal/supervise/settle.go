@@ -111,9 +111,7 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 		case r.last.cutShort:
 			sight.Reason = inbox.ReasonStopped
 		}
-		if why.over != nil && why.seq == d.DeliveredSeq {
-			sight.Over = why.over
-		}
+		sight.Over = why.over.Of(d)
 	}
 	report, err := recovery.Settle(tx, r.asker(), sight)
 	if err != nil || report.Failure != nil || sight.Over != nil || r.last == nil || r.Mode == Persist {

@@ -48,7 +48,7 @@ type Turn struct {
 	At time.Time
 }
 
-// Settle decides about the entry in flight after the client has ended: see [recovery.Decide]. Without an
+// Settle decides about the entry in flight after the client has ended: see [recovery.Settle]. Without an
 // entry it only holds delivery after an error, so it may be called whenever no client runs.
 func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err error) {
 	q.ended, q.over = cmp.Or(x.Session, q.round.session), x.Over
@@ -85,14 +85,14 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 		return recovery.Report{Action: recovery.None}, err
 	}
 	sight := recovery.Sight{Reason: x.Reason, Charged: true}
-	if x.printed(d) {
-		sight.Printed, sight.Reply = true, x.Turn.Reply
-	}
-	if x.Over != nil && x.Over.seq == d.DeliveredSeq {
-		sight.Over = &x.Over.Over
+	if x.Over != nil {
+		sight.Over = x.Over.Of(d)
 	}
 	if e := recovery.EvidenceOf(d); e.Prompted {
-		sight.Command, sight.Unreached = !e.IsBound() && x.isCommand(), x.unreached
+		sight.Output = recovery.Output{Known: x.Known, Began: x.Began, Asked: x.Asked, Command: !e.IsBound() && x.isCommand()}
+		if sight.Printed = x.printed(d); sight.Printed {
+			sight.Reply = x.Turn.Reply
+		}
 	}
 	report, err := recovery.Settle(tx, q.asker(), sight)
 	if err == nil && sight.Printed && report.Action == recovery.Answered {
@@ -102,11 +102,11 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	return report, err
 }
 
-// printed reports whether the client's own output shows the entry's turn, which no hook reported:
-// none ran, or the Stop found no room to record it. The output says nothing about an entry that a
+// printed reports whether the client's own output shows the turn of the entry that was its prompt, which no hook
+// reported: none ran, or the Stop found no room to record it. The output says nothing about an entry that a
 // Stop handed over: the client may never have taken it.
 func (x Exit) printed(d *inbox.Delivery) bool {
-	return x.Turn != nil && recovery.EvidenceOf(d).Prompted && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
+	return x.Turn != nil && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
 }
 
 // Unheard says why answers are known only from the client's result line, "" if the hook reported all of them.
@@ -128,21 +128,6 @@ func (q *Queue) Unheard() string {
 // then succeeds without asking the model, and reports no prompt to its hook.
 func (x Exit) isCommand() bool {
 	return x.Known && !x.Asked && x.Succeeded && x.Turns == 0
-}
-
-// unreached adds what the client's messages show to what the inbox knows.
-func (x Exit) unreached(tx *inbox.Tx) bool {
-	d := tx.InFlight()
-	e := recovery.EvidenceOf(d)
-	switch {
-	case e.IsBound() || x.Asked:
-		return false
-	case x.Known && !x.Began:
-		return true
-	case x.Known && !startedSince(tx, d): // it continued, and no hook reported it
-		return false
-	}
-	return recovery.Unreached(tx)
 }
 
 func startedSince(tx *inbox.Tx, d *inbox.Delivery) bool {
@@ -227,7 +212,6 @@ type Over struct {
 	recovery.Over
 	// Took is how long all attempts at the entry took together.
 	Took time.Duration
-	seq  int64 // of the delivery
 }
 
 // InFlight is the entry in flight, nil for none.
@@ -243,7 +227,7 @@ func (q *Queue) InFlight() (d *inbox.Delivery, err error) {
 // OverTime is [recovery.OverTime] of an entry in flight.
 func (q *Queue) OverTime(d *inbox.Delivery) *Over {
 	if v := recovery.OverTime(d, q.o.Settings.Limits); v != nil {
-		return &Over{*v, recovery.Took(d).Round(100 * time.Millisecond), d.DeliveredSeq}
+		return &Over{*v, recovery.Took(d).Round(100 * time.Millisecond)}
 	}
 	return nil
 }

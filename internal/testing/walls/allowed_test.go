@@ -38,7 +38,7 @@ var allowed = map[string]string{
 	"internal/claude/settings":  "internal/disk internal/words",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover": "inbox internal/check internal/money/budget internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent",
+	"recover": "inbox internal/check internal/money/budget internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent internal/agent/handed",
 
 	// Orchestration.
 	"orchestrate": "inbox inbox/outcomes recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
@@ -63,7 +63,7 @@ var allowed = map[string]string{
 	"testdata/embedding":          "inbox/outcomes inbox",
 	"internal/mcp":                "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/machine/socket internal/money/price internal/task internal/words",
 	"internal/task":               "inbox internal/cli internal/words orchestrate recover",
-	"internal/hook":               "internal/agent internal/check internal/agent/handed internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":               "internal/agent internal/check internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":          "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run",
 	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox inbox/outcomes recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
 	"internal/launch":             "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",

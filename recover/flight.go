@@ -1,0 +1,233 @@
+package recover
+
+import (
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/agent"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/machine"
+)
+
+// Stop is the event whose hook asks what becomes of the entry in flight.
+type Stop struct {
+	*claude.Input
+	Began      int64         // of the hook's process, by [machine.SinceBoot]
+	Background bool          // the client does not wait for the hook
+	TaskLimit  time.Duration // how long an entry waits for tasks that its turn left running
+}
+
+// Flight is an entry in flight as an asker sees it: the delivery, the evidence kept with it, and the asker's own event.
+// Transcripts and other processes are looked at only where a decision depends on them, which at most Stops none does.
+type Flight struct {
+	Evidence
+	Entry *inbox.Delivery
+	by    Asker
+	tx    *inbox.Tx
+}
+
+// Flight returns the entry that tx has in flight, or nil.
+func (a Asker) Flight(tx *inbox.Tx) *Flight {
+	if d := tx.InFlight(); d != nil {
+		return a.flightOf(tx, d)
+	}
+	return nil
+}
+
+func (a Asker) flightOf(tx *inbox.Tx, d *inbox.Delivery) *Flight {
+	return &Flight{EvidenceOf(d), d, a, tx}
+}
+
+// Elsewhere returns the live owner that keeps the asker from settling the entry. It is nil if the asker is the owner, a
+// person forces it, or no owner lives.
+func (f *Flight) Elsewhere() *Owner {
+	a := f.by
+	if a.Force || f.PID != 0 && a.Client.PID == f.PID || f.Prompted && f.Start != "" && f.Start == a.Start {
+		return nil // if another process has this id by now, the owner is dead anyway
+	}
+	if o := OwnerOf(f.tx, f.Entry); o.Life == machine.Alive && o.PID != a.Client.PID {
+		return &o
+	}
+	return nil
+}
+
+// SameClient reports whether the client around the asking hook got the entry. Its session may have another id by now.
+func (f *Flight) SameClient() bool {
+	if pid := f.by.Client.PID; pid != 0 && f.PID != 0 {
+		return pid == f.PID && f.Life() == machine.Alive
+	}
+	return f.inSession()
+}
+
+// isClient reports whether the asker's client is the very process that got the entry. The id alone does not tell: in
+// containers it is often 1.
+func (f *Flight) isClient() bool {
+	pid := f.by.Client.PID
+	if pid == 0 && f.PID == 0 {
+		return true // a client that names itself nowhere
+	}
+	return pid == f.PID && f.ProcessStart != 0 && f.Life() == machine.Alive
+}
+
+func (f *Flight) inSession() bool { return f.by.Stop.SessionID == f.Entry.SessionID }
+
+// restart says whether a session has started again since the delivery.
+type restart int
+
+const (
+	notRestarted restart = iota
+	restarted
+	restartUnknown // an earlier release delivered it, or its journal is gone
+)
+
+// restarted tells a resumed session from one whose turn a person ended: only the resumed one has started again.
+func (f *Flight) restarted() restart {
+	s := f.tx.In(f.Entry.SessionID).Known()
+	if s.StartedAt == nil {
+		return notRestarted
+	}
+	since := f.Entry.DeliveredSeq
+	if f.Prompted || f.BoundSeq != 0 {
+		since = f.BoundSeq // the session may have started after the delivery
+	}
+	switch {
+	case since == 0 || f.Entry.DeliveredSeq == 0:
+		return restartUnknown
+	case s.StartedSeq > since:
+		return restarted
+	}
+	return notRestarted // also if an earlier release noted the start, which then came before the delivery
+}
+
+// byBlock returns the lookup of an entry that a Stop handed over, in this transcript.
+func (f *Flight) byBlock(transcript string) agent.Delivery {
+	return agent.Delivery{
+		Path: transcript, Size: f.TranscriptSize, Text: f.Handed(f.Entry), PromptID: f.Entry.PromptID,
+		Reply: f.Reply, Fresh: f.Fresh, From: f.From, Times: int(f.Times),
+	}
+}
+
+// ofOneProcess returns the lookup of an entry that a Stop handed over. Only lines written by the process that got the
+// entry count; known is false if they cannot be told from others.
+func (f *Flight) ofOneProcess() (seen agent.Delivery, known bool) {
+	if f.Woken || f.Prompted || f.TranscriptSize < 0 || f.Transcript == "" {
+		return seen, false
+	}
+	seen = f.byBlock(f.Transcript)
+	switch f.restarted() {
+	case notRestarted:
+		return seen, true
+	case restartUnknown:
+		return seen, false
+	}
+	path, size := agent.StartOf(f.tx.In(f.Entry.SessionID).Known().StartNote)
+	seen.End = size
+	return seen, path == f.Transcript && size > 0
+}
+
+// woke reports whether the transcript shows that the text woke the session: in the turn with this id, or in any if it
+// is empty.
+func (f *Flight) woke(promptID string) bool {
+	return agent.Delivery{Path: f.Transcript, Size: max(0, f.TranscriptSize), Text: f.Handed(f.Entry)}.Seen().Woke(promptID)
+}
+
+// prompt returns the lookup of an entry that was the session's prompt. A bound delivery names its own transcript;
+// otherwise path and size are used.
+func (f *Flight) prompt(path string, size int64) claude.Prompted {
+	if f.IsBound() {
+		path, size = f.Transcript, f.TranscriptSize
+	}
+	if size < 0 {
+		path, size = "", 0
+	}
+	return claude.Prompted{Path: path, Size: size, Text: f.Entry.Text(), PromptID: f.Entry.PromptID}
+}
+
+// sinceStart returns that lookup in the transcript of the client that got the prompt. known is false if no hook has
+// told of that client.
+func (f *Flight) sinceStart() (seen claude.Prompted, known bool) {
+	path, size, known := startOf(f.tx, f.Entry, f.Entry.SessionID)
+	return f.prompt(path, size), known
+}
+
+// startOf returns the transcript of a session, and how long it was, in bytes, when the client started whose prompt the
+// delivery is. known is false if no hook has told of that start.
+func startOf(tx *inbox.Tx, d *inbox.Delivery, session string) (path string, size int64, known bool) {
+	s := tx.In(session).Known()
+	if session == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
+		return "", 0, false
+	}
+	path, size = agent.StartOf(s.StartNote)
+	return path, size, true
+}
+
+// StartSize returns how long the transcript of the asker's session was, in bytes, when the client started whose prompt
+// the entry is. It is -1 if no hook has told of that start.
+func (f *Flight) StartSize() int64 {
+	if path, size, known := startOf(f.tx, f.Entry, f.by.Stop.SessionID); known && path == f.by.Stop.TranscriptPath {
+		return size
+	}
+	return -1
+}
+
+// Kept reports whether the client has kept a conversation of the session, so that it can resume it.
+func Kept(s inbox.Session) bool {
+	path, _ := agent.StartOf(s.StartNote)
+	return claude.TranscriptSize(path) > 0
+}
+
+// Failed reports whether the transcript shows that an API error ended the entry's turn without the client telling a
+// hook: see [agent.Seen].
+func (f *Flight) Failed() (at time.Time, name, message string, failed bool) {
+	return f.byBlock(f.Transcript).Seen().Failed()
+}
+
+// finished reports whether the transcript proves that the entry's turn ended, and returns its reply.
+func (f *Flight) finished() (reply string, finished bool) {
+	if f.Prompted {
+		// A bound delivery names its own transcript.
+		if seen, known := f.sinceStart(); known || f.IsBound() {
+			return seen.Finished()
+		}
+	} else if seen, known := f.ofOneProcess(); known {
+		return seen.Seen().Finished()
+	}
+	return "", false
+}
+
+// unreached reports whether it is proven that the model did not get the text. out is what the client printed.
+func (f *Flight) unreached(out Output) bool {
+	in := f.by.Stop
+	switch {
+	case f.Woken:
+		// The client tells a hook before it asks the model; an earlier prompt proves that the hook works in this session.
+		return f.tx.In(f.Entry.SessionID).Known().PromptedAt != nil && !f.Bound && !f.woke("")
+	case in != nil && f.Prompted && f.Start == f.by.Start:
+		return false // a turn of its client ends, and may have been its text
+	case in != nil && f.inSession() && f.restarted() != restarted && !f.isClient():
+		return false // it was resumed in another process, and nobody noted when
+	case f.Prompted:
+		return f.neverPrompted(out)
+	}
+	seen, known := f.ofOneProcess()
+	return known && seen.Seen().Missed()
+}
+
+// neverPrompted reports whether certainly no model was asked about the text. The client tells its hooks first of the
+// session's start, and then of each prompt before it asks the model.
+func (f *Flight) neverPrompted(out Output) bool {
+	seen, started := f.sinceStart()
+	switch {
+	case f.IsBound() || out.Asked:
+		return false
+	case out.Known && !out.Began:
+		return true
+	case out.Known && !started, f.Entry.DeliveredSeq == 0: // it went on, and no hook reported it; the hand-over note is gone
+		return false
+	case !f.tx.IsHandedOver():
+		return true
+	case !started:
+		return f.Entry.SessionID != "" && f.Hooks
+	}
+	return !seen.Asked("")
+}
