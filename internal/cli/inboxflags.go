@@ -141,12 +141,15 @@ func (i *InboxFlags) Open() (*inbox.Inbox, error) {
 	return box, OrInit(err)
 }
 
-// OrInit adds to ErrNoInbox how to create one.
+// OrInit adds to ErrNoInbox how to create one, or why none was found.
 func OrInit(err error) error {
-	if errors.Is(err, ErrNoInbox) {
-		return usageError{fmt.Errorf("%w, or have heartbeat init make one for this project", err)}
+	switch {
+	case !errors.Is(err, ErrNoInbox):
+		return err
+	case !isOwn("."):
+		return usageError{fmt.Errorf("%w: none is looked for in a folder of another user, as this one is", err)}
 	}
-	return err
+	return usageError{fmt.Errorf("%w, or have heartbeat init make one for this project", err)}
 }
 
 // Look opens the inbox for a verb that only reads it. It first tries to move scheduled entries that

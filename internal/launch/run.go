@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
+	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/terminal"
 	"heartbeat/internal/words"
 )
@@ -47,6 +48,10 @@ func (l *launcher) run(taken *signals.Taken) int {
 	o.Stdin, o.Stdout, o.Stderr, o.Signals, o.Note = l.streams.in, l.streams.out, l.streams.err, taken, m.say
 	if l.work.Inbox != "" {
 		return l.sessions()
+	}
+	named := l.set.Changed("inbox") || terminal.Variable(o.Env, cli.InboxVariable) != ""
+	if !named && filepath.Base(o.Command[0]) == client.Of("", o.Command).Name {
+		m.say("%v: without one the command runs alone (--inbox %s)", cli.OrInit(cli.ErrNoInbox), noInbox)
 	}
 	if l.output == showNone {
 		o.Stdout = nil
