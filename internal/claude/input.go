@@ -1,12 +1,16 @@
 package claude
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/flat"
 )
 
@@ -40,7 +44,7 @@ type Input struct {
 	Error       string // of a StopFailure
 	Source      string // of a SessionStart: startup, resume, clear or compact
 	Prompt      string // of a UserPromptSubmit
-	// Tasks run in the background; a Stop lists them since 2.1.145.
+	// Tasks run in the background; a Stop lists them since 2.1.145. [Input.AddReports] adds those that ended unheard.
 	Tasks []Task
 	// Notification is a Notification's notification_type, and Message its text.
 	Notification, Message string
@@ -113,4 +117,39 @@ func (in *Input) FindResumed() {
 	if all, _ := fs.Glob(os.DirFS(projects), "*/"+filepath.Base(in.TranscriptPath)); len(all) == 1 {
 		in.TranscriptPath = filepath.Join(projects, all[0])
 	}
+}
+
+// AddReports adds to the tasks of a Stop those that have ended, but whose report the client still keeps: it sends that
+// to the model with the next result of a tool, or as a prompt once no hook continues the turn. It returns false if that
+// may be told shortly: the client writes its queue at once, and what it took from there up to seconds later.
+func (in *Input) AddReports() bool {
+	var kept []Task
+	own, caughtUp := false, false
+	_ = handed.Back(in.TranscriptPath, 0, TranscriptSize(in.TranscriptPath), func(line []byte) {
+		l := flat.Begun(line)
+		switch l.String("type") {
+		case "queue-operation":
+			report := l.Value("content").Text()
+			if id := between(report, "<task-id>", "</task-id>"); id != "" && l.String("operation") == "enqueue" {
+				kept = append(kept, Task{ID: id, Text: between(report, "<summary>", "</summary>")})
+				return
+			}
+		case "user":
+			own, caughtUp = in.PromptID == "" || l.String("promptId") == in.PromptID, false
+		case "assistant":
+			caughtUp = own && says(l, ReplySum(in.LastMessage))
+		}
+		kept = slices.DeleteFunc(kept, func(t Task) bool { return bytes.Contains(line, []byte("<task-id>"+t.ID+"</task-id>")) })
+	})
+	if caughtUp {
+		in.Tasks = append(in.Tasks, kept...)
+	}
+	return caughtUp || len(kept) == 0
+}
+
+// between returns what stands between two tags.
+func between(text, begin, end string) string {
+	_, text, _ = strings.Cut(text, begin)
+	text, _, _ = strings.Cut(text, end)
+	return text
 }

@@ -170,3 +170,45 @@ func TestInputOfAResumeElsewhere(t *testing.T) {
 	named = ""
 	assert.Empty(t, start("resume"), "a session without a transcript has none here either")
 }
+
+// TestAReportThatTheClientKeeps has the lines of a client (2.1.329) around the end of a background task.
+func TestAReportThatTheClientKeeps(t *testing.T) {
+	t.Parallel()
+	const (
+		report   = `<task-notification>\n<task-id>b7</task-id>\n<summary>make all: failed</summary>\n</task-notification>`
+		enqueue  = `{"type":"queue-operation","operation":"enqueue","content":"` + report + `"}`
+		absorbed = `{"type":"queue-operation","operation":"remove","content":"` + report + `"}`
+		typed    = `{"type":"queue-operation","operation":"enqueue","content":"and the name?"}`
+		tool     = `{"type":"user","uuid":"u1","promptId":"p1","message":{"content":[{"type":"tool_result","content":"started b7"}]}}`
+		prompt   = `{"type":"user","uuid":"u2","promptId":"p2","message":{"content":"` + report + `"}}`
+		other    = `{"type":"user","uuid":"u3","promptId":"p0","message":{"content":"hello"}}`
+		answer   = `{"type":"assistant","uuid":"a1","message":{"content":[{"type":"text","text":"it runs"}]}}`
+	)
+	for name, c := range map[string]struct {
+		prompt string
+		lines  []string
+		keeps  bool
+		later  bool
+	}{
+		"none":                             {"p1", []string{tool, typed, answer}, false, false},
+		"ended while the model answered":   {"p1", []string{tool, enqueue, answer}, true, false},
+		"its line overtook the answer's":   {"p1", []string{tool, answer, enqueue}, true, false},
+		"told with a tool's result":        {"p1", []string{tool, enqueue, absorbed, answer}, false, false},
+		"told in this turn":                {"p2", []string{tool, answer, enqueue, prompt, answer}, false, false},
+		"the turn's lines are yet to come": {"p2", []string{tool, answer, enqueue}, false, true},
+		"the answer is yet to come":        {"p1", []string{other, answer, enqueue, tool}, false, true},
+		"a client that names no prompts":   {"", []string{other, enqueue, answer}, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "t.jsonl")
+			require.NoError(t, os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600))
+			in := claude.Input{PromptID: c.prompt, TranscriptPath: path, LastMessage: "it runs"}
+			assert.Equal(t, !c.later, in.AddReports())
+			if c.keeps {
+				assert.Equal(t, []claude.Task{{ID: "b7", Text: "make all: failed"}}, in.Tasks)
+			} else {
+				assert.Empty(t, in.Tasks)
+			}
+		})
+	}
+}
