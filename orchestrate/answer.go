@@ -27,6 +27,8 @@ type answer struct {
 	Value   json.RawMessage     `json:"value,omitempty"`
 	Failure *babysitter.Failure `json:"error,omitempty"`
 	At      time.Time           `json:"at"`
+	// Entry is the id of an entry with a check, whose agent handed this over: it counts once that entry is answered.
+	Entry string `json:"entry,omitempty"`
 	// Lock is the lock's identity, as in the ledger. An answer that came with a repository has another one.
 	Lock string `json:"lock"`
 }
@@ -46,23 +48,43 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 // the process that hands it over. While an agent works on the effect's entry, no other agent may do so. The result is
 // durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or [ErrForPerson].
 func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
-	if err := b.mayHandOver(caller, effect); err != nil {
+	a := answer{Effect: effect, Value: value, Failure: failure}
+	if err := b.mayHandOver(caller, &a); err != nil {
 		return fmt.Errorf("result of %s: %w", effect, err)
 	}
-	return b.handOver(answer{Effect: effect, Value: value, Failure: failure}, true)
+	return b.handOver(a, true)
 }
 
-func (b *Bridge) mayHandOver(caller int, id string) error {
+func (b *Bridge) mayHandOver(caller int, a *answer) error {
 	d, sessions, err := b.atWork()
 	switch m, _ := effect.MarkOf(d); {
 	case err != nil:
 		return err
-	case m.Effect == id:
+	case m.Effect == a.Effect:
+		if recovery.InSession(caller, sessions) {
+			a.await(d)
+		}
 		return recovery.MaySpeak(caller, d, sessions, true)
 	case d != nil && recovery.MaySpeak(caller, d, sessions, false) == nil:
 		return nil
 	}
 	return recovery.WorksOn(caller, sessions)
+}
+
+// await has what an agent says that it has done wait for the check of its entry.
+func (a *answer) await(d *inbox.Delivery) {
+	if d.Check != nil && a.Failure == nil {
+		a.Entry = d.ID()
+	}
+}
+
+// counts reports whether an answer may be posted.
+func (b *Bridge) counts(a *answer) (bool, error) {
+	if a.Entry == "" {
+		return true, nil
+	}
+	states, err := b.find(a.Entry)
+	return states[a.Entry].where == inbox.FoundAnswered, err
 }
 
 // atWork returns the entry in flight, or nil, and the sessions that the inbox knows.
@@ -131,11 +153,15 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	if a.Lock, err = b.identity(); err != nil {
 		return err
 	}
-	switch was, err := b.answerOf(a.Effect, a.Lock); {
-	case err != nil:
+	was, err := b.answerOf(a.Effect, a.Lock)
+	if err == nil && was != nil {
+		var counts bool
+		if counts, err = b.counts(was); counts {
+			err = errors.New("one was handed over already, and is posted with the next step: an effect has one result")
+		}
+	}
+	if err != nil {
 		return err
-	case was != nil:
-		return errors.New("one was handed over already, and is posted with the next step: an effect has one result")
 	}
 	a.At = time.Now()
 	text, err := json.Marshal(a)
@@ -212,6 +238,9 @@ func (s *step) postAnswer(ctx context.Context, w want) (taken bool, err error) {
 	if a == nil {
 		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %s was not made here", w.Effect, answerPath(s.Box, s.Run, w.Effect)))
 		return false, nil
+	}
+	if counts, err := s.counts(a); !counts || err != nil {
+		return false, err
 	}
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {

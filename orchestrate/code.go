@@ -189,7 +189,7 @@ func (b *Bridge) Stopped() (why string, since time.Time) {
 		a := l.Effects[w.Effect]
 		switch {
 		case st.Effect(w.Effect) != run.Requested:
-		case b.handedOver(w.Effect):
+		case b.handedOver(w.Effect, false):
 			if i, err := disk.StatName(answerPath(b.Box, b.Run, w.Effect)); err == nil {
 				since = time.Unix(0, i.Mtime)
 			}

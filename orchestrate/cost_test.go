@@ -159,3 +159,36 @@ func TestTheEntryOfARunIsChecked(t *testing.T) {
 	assert.Equal(t, "passed", gjson.GetBytes(text, "check.status").String())
 	assert.EqualValues(t, 2, gjson.GetBytes(text, "check.tries").Int())
 }
+
+// What an agent says in a turn, or hands over, is no result of its run while the check of its entry fails.
+func TestARunGetsNothingUnchecked(t *testing.T) {
+	for kind, handed := range map[string]bool{"agent": false, "odd": true} {
+		t.Run(kind, func(t *testing.T) {
+			r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(`+kind+`, {q:'a'}); }`)
+			s := r.spender("s1", "--check", `test -e `+filepath.Join(r.dir, "right"), "--check-tries", "2")
+			require.Contains(t, s.stop("hello"), kind+" a")
+			effect := r.effect()
+			if handed {
+				t.Setenv("CLAUDE_CODE_SESSION_ID", "s1")
+				for _, value := range []string{"claim", "another"} {
+					out, err := r.heartbeat("result", effect, "--inbox", r.inbox, "--text", value)
+					require.NoError(t, err, out)
+				}
+				out, err := r.heartbeat("orchestrate", "--once", "--run", r.run, "--babysitter", r.babysitter, "--inbox", r.inbox)
+				require.NoError(t, err, out)
+			}
+			require.Contains(t, s.stop("claim"), "its check failed")
+			assert.Empty(t, s.stop("claim"), "it is set aside")
+			assert.Contains(t, r.standing(), "its entry r1/"+effect+" was set aside: check_failed")
+
+			letters, err := r.heartbeat("dead-letter", "list", "--inbox", r.inbox)
+			require.NoError(t, err, letters)
+			out, err := r.heartbeat("dead-letter", "requeue", strings.Fields(letters)[0], "--inbox", r.inbox)
+			require.NoError(t, err, out)
+			require.NoError(t, os.WriteFile(filepath.Join(r.dir, "right"), nil, 0o600))
+			require.Contains(t, s.stop("hello"), kind+" a")
+			require.NotEmpty(t, s.stop("done"))
+			assert.Equal(t, map[bool]string{false: "done", true: "another"}[handed], r.result().Get("value").String())
+		})
+	}
+}

@@ -38,20 +38,24 @@ func effectOf(b Bridge, mark effect.Mark, ok bool) (effectAt, bool) {
 	return effectAt{b, mark.Effect, st.Effect(mark.Effect)}, err == nil
 }
 
-// awaited returns the effect of an entry in flight. ok is also false if the effect no longer needs a result.
-func awaited(box *inbox.Inbox, d *inbox.Delivery) (at effectAt, ok bool) {
+// awaited returns the effect of an entry in flight. ok is also false if the effect no longer needs a result. passed
+// says that the entry has no check left to pass.
+func awaited(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectAt, ok bool) {
 	at, ok = effectOf(runOf(box, d.Metadata()))
-	return at, ok && at.status == run.Requested && !at.handedOver(at.id)
+	return at, ok && at.status == run.Requested && !at.handedOver(at.id, passed)
 }
 
-// handedOver reports whether a result of an effect waits to be posted.
-func (b *Bridge) handedOver(effect string) bool {
+// handedOver reports whether a result of an effect waits to be posted, if need be once its entry has passed its check.
+func (b *Bridge) handedOver(effect string, passed bool) bool {
 	lock, err := b.identity()
 	if err != nil {
 		return false
 	}
 	a, err := b.answerOf(effect, lock)
-	return err == nil && a != nil
+	if err == nil && a != nil && !passed {
+		passed, err = b.counts(a)
+	}
+	return err == nil && a != nil && passed
 }
 
 // Settled says why a run's entry is no longer needed: its effect has a result, or the run is done. Else it is "".
@@ -69,17 +73,18 @@ func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 		return ""
 	case e.status == run.ResolvedOK || e.status == run.ResolvedError:
 		return fmt.Sprintf("effect %s of run %s has its result (%s)", e.id, e.Run.ID(), e.status)
-	case e.handedOver(e.id):
+	case e.handedOver(e.id, false):
 		return fmt.Sprintf("the result of effect %s of run %s was handed over", e.id, e.Run.ID())
 	}
 	return ""
 }
 
-// AcceptReply takes the agent's reply to an entry in flight. If the entry's effect asks for plain text, the reply is
-// handed over as its result. Without a result, an effect whose time is over has failed: no step looked at it in time
-// where nobody else drives the run. missing says why the effect still has no result, or is "" if the entry is settled.
+// AcceptReply takes the agent's reply to an entry in flight, which has no check or has passed it. If the entry's effect
+// asks for plain text, the reply is handed over as its result. Without a result, an effect whose time is over has
+// failed: no step looked at it in time where nobody else drives the run. missing says why the effect still has no
+// result, or is "" if the entry is settled.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
-	e, ok := awaited(box, d)
+	e, ok := awaited(box, d, true)
 	if !ok {
 		return ""
 	}
@@ -103,7 +108,7 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 // HandOverSaid hands over what an agent said is the result of its entry, if the entry is an effect's: a JSON value,
 // or else a text. The caller has checked that the entry is that agent's. Otherwise it is like [Bridge.HandOver].
 func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
-	e, ok := awaited(box, d)
+	e, ok := awaited(box, d, false)
 	if !ok {
 		return nil
 	}
@@ -111,7 +116,9 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 	if !json.Valid(value) {
 		value = TextValue(result)
 	}
-	return e.handOver(answer{Effect: e.id, Value: value}, true)
+	a := answer{Effect: e.id, Value: value}
+	a.await(d)
+	return e.handOver(a, true)
 }
 
 // Announce returns a sentence about the run of an entry, for the person at the terminal. It is "" if the entry is

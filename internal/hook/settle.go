@@ -6,6 +6,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/check"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
@@ -77,7 +78,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, says recovery.Says) (left bool, err err
 		if sight.Check, sight.Spent = h.checking.of(d), h.checking.spent; sight.Check != nil && h.checking.over != nil {
 			sight.Check, sight.Over = nil, h.checking.over
 		}
-		if d.Verdict == nil {
+		if d.Verdict == nil && (d.Check == nil || sight.Check != nil && sight.Check.Verdict == check.Passed) {
 			if sight.Missing, err = h.takeResult(f); err != nil {
 				return false, err
 			}
