@@ -113,7 +113,13 @@ var fates = []fate{
 	{"it is proven that its text never reached the model", func(s *situation) bool { return s.unreached() }, givenBack},
 	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
 	{"policy `retry`; its session was ended with its launcher, by somebody's order", func(s *situation) bool { return s.policy == Retry && s.Reason == inbox.ReasonStopped }, againUncounted(stopped)},
-	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry && s.used }, setAside(inbox.ReasonExhausted)},
+	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry && s.used }, writes{
+		"a dead letter `attempts exhausted`, with why, if known", DeadLettered, inbox.ReasonExhausted, func(s *situation) error {
+			if s.Reason == "" {
+				return s.tx.DeadLetter(inbox.ReasonExhausted)
+			}
+			return s.tx.DeadLetterFor(inbox.ReasonExhausted, string(s.Reason), "")
+		}}},
 	{"policy `retry`", func(s *situation) bool { return s.policy == Retry }, again(nothing)},
 	{"policy `deadletter`; an error of the API ended its turn, and a session went on since", func(s *situation) bool { return s.d.Failure != nil }, setAside(inbox.ReasonFailed)},
 	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question, its session was ended by somebody's order", func(s *situation) bool { return s.Reason != "" }, writes{

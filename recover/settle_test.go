@@ -181,6 +181,18 @@ func TestMaxAttempts(t *testing.T) {
 	}
 }
 
+// A letter whose attempts are used up says why the last one ended, if somebody knows.
+func TestExhaustedSaysWhy(t *testing.T) {
+	for reason, want := range map[inbox.Reason]string{"": "attempts exhausted", inbox.ReasonAsked: "attempts exhausted (asked a person)"} {
+		box := newBox(t)
+		deliver(t, box, "s")
+		report := run(t, box, recovery.Settings{Policy: recovery.Retry, MaxAttempts: 1}, recovery.Sight{Reason: reason})
+		require.Equal(t, recovery.DeadLettered, report.Action)
+		letter := linesOf[inbox.DeadLetter](t, box.DeadLetterPath())[0]
+		assert.Equal(t, want, letter.Reason.Why(letter.Failure))
+	}
+}
+
 // An entry that provably never arrived is delivered again under every policy, as the same attempt.
 func TestUnreachedIsReturned(t *testing.T) {
 	for _, policy := range []recovery.Policy{recovery.DeadLetter, recovery.Retry, recovery.Drop} {
