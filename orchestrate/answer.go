@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -57,13 +58,13 @@ func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *baby
 
 func (b *Bridge) mayHandOver(caller int, a *answer) error {
 	d, sessions, err := b.atWork()
+	if err == nil && recovery.InSession(caller, sessions) {
+		b.await(a, d)
+	}
 	switch m, _ := effect.MarkOf(d); {
 	case err != nil:
 		return err
 	case m.Effect == a.Effect:
-		if recovery.InSession(caller, sessions) {
-			a.await(d)
-		}
 		return recovery.MaySpeak(caller, d, sessions, true)
 	case d != nil && recovery.MaySpeak(caller, d, sessions, false) == nil:
 		return nil
@@ -71,10 +72,15 @@ func (b *Bridge) mayHandOver(caller int, a *answer) error {
 	return recovery.WorksOn(caller, sessions)
 }
 
-// await has what an agent says that it has done wait for the check of its entry.
-func (a *answer) await(d *inbox.Delivery) {
-	if d.Check != nil && a.Failure == nil {
+// await has what an agent says that it has done wait for the check of its entry, also where that comes later.
+func (b *Bridge) await(a *answer, d *inbox.Delivery) {
+	if d == nil || d.Check == nil || a.Failure != nil {
+		return
+	}
+	if m, _ := effect.MarkOf(d); m.Effect == a.Effect {
 		a.Entry = d.ID()
+	} else if l, err := b.open(); err == nil {
+		a.Entry = cmp.Or(l.Effects[a.Effect].Entry, b.entryID(a.Effect, 1))
 	}
 }
 

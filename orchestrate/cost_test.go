@@ -192,3 +192,23 @@ func TestARunGetsNothingUnchecked(t *testing.T) {
 		})
 	}
 }
+
+// An agent that hands over the results of parallel effects in one turn has each of them wait for its own check.
+func TestAnAgentHandsOverAhead(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return await ctx.parallel.all([() => ctx.task(odd, {q:'a'}), () => ctx.task(odd, {q:'b'})]);
+}`)
+	s := r.spender("s1", "--check", `test "$HEARTBEAT_REPLY" != claim`, "--check-tries", "1")
+	require.Contains(t, s.stop("hello"), "odd a")
+	t.Setenv("CLAUDE_CODE_SESSION_ID", "s1")
+	effects, err := filepath.Glob(filepath.Join(r.run, "tasks", "*"))
+	require.NoError(t, err)
+	require.Len(t, effects, 2)
+	for _, effect := range effects {
+		out, err := r.heartbeat("result", filepath.Base(effect), "--inbox", r.inbox, "--text", "right")
+		require.NoError(t, err, out)
+	}
+	require.Contains(t, s.stop("done"), "odd b", "it is asked for all the same")
+	assert.Empty(t, s.stop("claim"))
+	assert.Contains(t, r.standing(), "was set aside: check_failed")
+}

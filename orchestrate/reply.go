@@ -117,7 +117,7 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 		value = TextValue(result)
 	}
 	a := answer{Effect: e.id, Value: value}
-	a.await(d)
+	e.await(&a, d)
 	return e.handOver(a, true)
 }
 
