@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ func directory(e *examination) string {
 	of, err := disk.StatDir(dir)
 	switch access := disk.MayWrite(dir, inbox.LockName); {
 	case errors.Is(err, fs.ErrNotExist):
-		e.fail(quote("mkdir", "-p", "-m", "700", dir), "%s does not exist", dir)
+		e.fail(cmp.Or(e.rewire(), quote("mkdir", "-p", "-m", "700", dir)), "%s does not exist", dir)
 	case err != nil:
 		e.unseen("name an inbox in a directory that this user can search", err)
 	case errors.Is(access, unix.EROFS):

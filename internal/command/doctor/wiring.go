@@ -207,7 +207,20 @@ func events(e *examination) string {
 	return strings.Join(there, ", ") + " are wired as well"
 }
 
+// rewire returns how to have the project's sessions work on the project's own inbox where they work on another, as in
+// a copy of the project that the hook was wired for; else "".
+func (e *examination) rewire() string {
+	stops := e.related(settings.Stop, same)
+	if e.Inbox != "" || e.Found == "" || len(stops) == 0 || inbox.SameInbox(e.Found, e.inbox) {
+		return ""
+	}
+	return e.uninstall(e.inbox, stops[0]) + " && " + strings.Replace(e.install(stops[0]), quote(e.inbox), quote(e.Found), 1)
+}
+
 func others(e *examination) string {
+	if fix := e.rewire(); fix != "" {
+		e.warn(fix, "sessions here work on the inbox %s, and this project has one of its own, %s: was it copied or moved?", e.inbox, e.Found)
+	}
 	for _, g := range e.distinct(e.related(settings.Stop, other)) {
 		inbox := cmp.Or(g[0].inbox, g[0].Inbox)
 		e.warn("take one of them out: "+e.uninstall(inbox, g[0]), "another inbox, %s, is wired as well (%s): at every stop both hooks deliver", inbox, e.places(g))
