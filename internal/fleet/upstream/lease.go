@@ -88,7 +88,7 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 			return Standing{Known: new(Record)}, nil
 		case err == nil:
 			u.reached("lease")
-			if l != nil && l.Agent != "" { // who answered just now, which leaves the lease as it was
+			if l != nil && l.Agent != "" { // who may have answered since, which leaves the lease as it was
 				if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
 					return Standing{Known: known}, err
 				}
