@@ -125,9 +125,9 @@ func (f *Flight) ofOneProcess() (seen agent.Delivery, known bool) {
 	return seen, path == f.Transcript && size > 0
 }
 
-// woke reports whether the transcript shows that the text woke the session: in the turn with this id, or in any if it
+// Woke reports whether the transcript shows that the text woke the session: in the turn with this id, or in any if it
 // is empty.
-func (f *Flight) woke(promptID string) bool {
+func (f *Flight) Woke(promptID string) bool {
 	return agent.Delivery{Path: f.Transcript, Size: max(0, f.TranscriptSize), Text: f.Handed(f.Entry)}.Seen().Woke(promptID)
 }
 
@@ -201,7 +201,7 @@ func (f *Flight) unreached(out Output) bool {
 	switch {
 	case f.Woken:
 		// The client tells a hook before it asks the model; an earlier prompt proves that the hook works in this session.
-		return f.tx.In(f.Entry.SessionID).Known().PromptedAt != nil && !f.Bound && !f.woke("")
+		return f.tx.In(f.Entry.SessionID).Known().PromptedAt != nil && !f.Bound && !f.Woke("")
 	case in != nil && f.Prompted && f.Start == f.by.Start:
 		return false // a turn of its client ends, and may have been its text
 	case in != nil && f.inSession() && f.restarted() != restarted && !f.isClient():

@@ -111,7 +111,7 @@ func (f *Flight) saysOfWoken() Says {
 		return TurnEnded
 	case f.Bound && f.inSession() && f.Before != "" && in.PromptID == f.Before:
 		return Pending // this hook was slow to start
-	case !f.Bound && f.inSession() && in.PromptID != "" && f.woke(in.PromptID):
+	case !f.Bound && f.inSession() && in.PromptID != "" && f.Woke(in.PromptID):
 		return TurnEnded // the hook missed the announcement
 	case !f.Bound && f.SameClient():
 		return Pending

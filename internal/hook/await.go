@@ -89,7 +89,7 @@ func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 }
 
 // nothingInFlight reports whether an entry may be delivered. If the session has not picked a text up by the end of its
-// turn, the text never reached it.
+// turn, the text never reached it. If it has, and no hook was told, as while hooks are disabled, nothing tells the answer.
 func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	f := h.flight(tx)
 	if f == nil {
@@ -106,6 +106,10 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 	if rest := takeUpWait - h.age(); rest > 0 {
 		h.lookAgainIn(rest)
 		return false, nil
+	}
+	if f.Woke("") {
+		left, err := h.settleEntry(tx, recovery.WentOn)
+		return !left, err
 	}
 	h.Note("the entry %s was not taken up, and is handed over again", words.Name(f.Entry.ID(), f.Entry.EntryID))
 	report, err := h.settle(tx, recovery.Sight{NotHandedOver: true, Charged: true})

@@ -75,6 +75,28 @@ func TestNotTakenUp(t *testing.T) {
 	}
 }
 
+// While hooks are disabled, no hook is told of the turn that an entry became. The transcript shows that the text arrived,
+// so the entry is not handed over again.
+func TestTakenUpUnseen(t *testing.T) {
+	path := newInbox(t, "A\nB\nC\n")
+	wokenInFlight(t, path, false)
+	look(t, path, func(_ *inbox.Inbox, tx *inbox.Tx) {
+		line, err := json.Marshal(map[string]any{"type": "user", "promptId": "p0", "message": map[string]any{
+			"content": "Stop hook blocking error from command: " + recovery.EvidenceOf(tx.InFlight()).Handed(tx.InFlight()),
+		}})
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(path), "transcript.jsonl"), append(line, '\n'), 0o600))
+	})
+	h := waitingSince(t, path, claude.EventStop, takeUpWait+time.Second)
+	o, err := h.transact(t.Context(), inbox.Mark{}, h.decideWake)
+	require.NoError(t, err)
+	assert.Equal(t, delivered, o)
+	assert.Contains(t, h.wakeText, "\n\nB")
+	letters, err := os.ReadFile(h.box.DeadLetterPath())
+	require.NoError(t, err)
+	assert.Contains(t, string(letters), `"reason":"interrupted"`)
+}
+
 // A session that has just started gets time to ask for what it was started with. After a turn it is
 // woken at once, and after its end never.
 func TestSessionIsLeftTime(t *testing.T) {
