@@ -68,6 +68,7 @@ func (o *initFlags) takeBack(s cli.Streams) error {
 		if err != nil {
 			return err
 		}
+		endWait(o.inbox, s)
 	}
 	return o.removeFolder(m, s)
 }

@@ -119,14 +119,22 @@ var uninstallVerb = cli.Verb{
 project, yours for it, yours for all projects, and Codex's. --scope, --agent and
 --settings narrow that down. A file in which nothing else was changed is as it was
 before install: that was kept beside it, as FILE.before-heartbeat. Where somebody
-changed it since, heartbeat's own part goes, and the rest stays.`,
+changed it since, heartbeat's own part goes, and the rest stays. No open session is
+woken from its prompt any more; one that has not read its settings again may still
+ask for entries after a turn, until it ends.`,
 	Example: `heartbeat uninstall`,
 	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &installFlags{verb: "uninstall"}
 		o.hook = o.wired.Set()
 		cli.AddInbox(f, &o.wired.Inbox)
 		o.add(f)
-		return func(_ []string, s cli.Streams) error { return o.run(f, s) }
+		return func(_ []string, s cli.Streams) error {
+			err := o.run(f, s)
+			if err == nil && !o.print {
+				endWait(o.wired.Inbox, s)
+			}
+			return err
+		}
 	},
 }
 
@@ -254,6 +262,23 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 	}
 	o.sayAbove(plans[path].wiring, s)
 	return o.apply(plans[path], s)
+}
+
+// endWait has the hook leave that waits in the background, unless a launcher wired it. Once the client has read the
+// settings again, nothing would tell how a turn ended that this hook began.
+func endWait(path string, s cli.Streams) {
+	box, err := inbox.Open(path, inbox.Options{})
+	if err != nil || holder(box) != 0 {
+		return
+	}
+	if view, err := box.View(); err != nil {
+		return // nothing can be delivered either
+	} else if w, err := view.Waiter(); err != nil || w == nil {
+		return
+	}
+	if err := change(box, s, func(tx *inbox.Tx) error { tx.StopWaiting(); return nil }); err != nil {
+		s.Note("an open session may still get entries until it is ended: %v", err)
+	}
 }
 
 // sayAbove says where a folder above wires the inbox, for a person who runs uninstall in the wrong folder.
