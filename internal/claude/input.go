@@ -44,7 +44,7 @@ type Input struct {
 	Error       string // of a StopFailure
 	Source      string // of a SessionStart: startup, resume, clear or compact
 	Prompt      string // of a UserPromptSubmit
-	// Tasks run in the background; a Stop lists them since 2.1.145. [Input.AddReports] adds those that ended unheard.
+	// Tasks run in the background; a Stop lists them since 2.1.145. [Input.Reports] has those that ended unheard.
 	Tasks []Task
 	// Notification is a Notification's notification_type, and Message its text.
 	Notification, Message string
@@ -119,13 +119,13 @@ func (in *Input) FindResumed() {
 	}
 }
 
-// AddReports adds to the tasks of a Stop those that have ended, but whose report the client still keeps: it sends that
-// to the model with the next result of a tool, or as a prompt once no hook continues the turn. It returns false if that
-// may be told shortly: the client writes its queue at once, and what it took from there up to seconds later.
-func (in *Input) AddReports() bool {
-	var kept []Task
-	own, caughtUp := false, false
-	_ = handed.Back(in.TranscriptPath, 0, TranscriptSize(in.TranscriptPath), func(line []byte) {
+// Reports returns the tasks that have ended, but whose report the client that began to write the transcript at this offset
+// still keeps: it sends that to the model with the next result of a tool, or as a prompt once no hook continues the turn.
+// They may not be current before the transcript shows the Stop's answer: the client writes its queue at once, and what it
+// took from there up to seconds later.
+func (in *Input) Reports(from int64) (kept []Task, current bool) {
+	own := false
+	_ = handed.Back(in.TranscriptPath, from, TranscriptSize(in.TranscriptPath), func(line []byte) {
 		l := flat.Begun(line)
 		switch l.String("type") {
 		case "queue-operation":
@@ -135,16 +135,13 @@ func (in *Input) AddReports() bool {
 				return
 			}
 		case "user":
-			own, caughtUp = in.PromptID == "" || l.String("promptId") == in.PromptID, false
+			own, current = in.PromptID == "" || l.String("promptId") == in.PromptID, false
 		case "assistant":
-			caughtUp = own && says(l, ReplySum(in.LastMessage))
+			current = own && says(l, ReplySum(in.LastMessage))
 		}
 		kept = slices.DeleteFunc(kept, func(t Task) bool { return bytes.Contains(line, []byte("<task-id>"+t.ID+"</task-id>")) })
 	})
-	if caughtUp {
-		in.Tasks = append(in.Tasks, kept...)
-	}
-	return caughtUp || len(kept) == 0
+	return kept, current
 }
 
 // between returns what stands between two tags.

@@ -203,12 +203,15 @@ func TestAReportThatTheClientKeeps(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "t.jsonl")
 			require.NoError(t, os.WriteFile(path, []byte(strings.Join(c.lines, "\n")+"\n"), 0o600))
 			in := claude.Input{PromptID: c.prompt, TranscriptPath: path, LastMessage: "it runs"}
-			assert.Equal(t, !c.later, in.AddReports())
-			if c.keeps {
-				assert.Equal(t, []claude.Task{{ID: "b7", Text: "make all: failed"}}, in.Tasks)
+			kept, current := in.Reports(0)
+			assert.Equal(t, c.later, len(kept) > 0 && !current)
+			if c.keeps || c.later {
+				assert.Equal(t, []claude.Task{{ID: "b7", Text: "make all: failed"}}, kept)
 			} else {
-				assert.Empty(t, in.Tasks)
+				assert.Empty(t, kept)
 			}
+			kept, _ = in.Reports(claude.TranscriptSize(path))
+			assert.Empty(t, kept, "of a client before")
 		})
 	}
 }

@@ -90,9 +90,6 @@ func (h *hook) readInput() (*claude.Input, error) {
 		return nil, err
 	}
 	in.FindResumed()
-	for end := time.Now().Add(transcriptWait); in.Event == claude.EventStop && !in.AddReports() && time.Now().Before(end); {
-		time.Sleep(transcriptWait / 30)
-	}
 	if h.open == nil {
 		h.raw = b
 	}

@@ -129,6 +129,7 @@ func (h *hook) run(full bool) int {
 		}
 		return cli.ExitOK
 	}
+	h.addReports()
 	if h.open != nil {
 		h.runs = h.open(Surroundings{
 			Flags: &h.Flags, Input: h.input, Box: h.box, Age: h.age,

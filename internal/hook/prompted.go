@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
@@ -99,10 +100,43 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 // defaultBackground is how long an entry waits for the tasks that its turn left running.
 const defaultBackground = 30 * time.Minute
 
+// holds reports whether entries wait for the tasks that their turns leave running.
+func (h *hook) holds() bool {
+	return h.input != nil && !h.Rewake && h.Mode == ModeDrain && h.Background != 0
+}
+
+// addReports adds to the tasks of a Stop those whose report the client around it still keeps. A client that died with a
+// report in its queue never told the model of it.
+func (h *hook) addReports() {
+	in := h.input
+	if !h.holds() || in.Event != claude.EventStop {
+		return
+	}
+	kept, _ := in.Reports(0)
+	if len(kept) == 0 {
+		return
+	}
+	start := int64(0)
+	h.glance(func(view *inbox.View) {
+		if path, size := agent.StartOf(view.In(in.SessionID).Known().StartNote); path == in.TranscriptPath {
+			start = size
+		}
+	})
+	current := false
+	for end := time.Now().Add(transcriptWait); ; time.Sleep(transcriptWait / 30) {
+		if kept, current = in.Reports(start); current || len(kept) == 0 || time.Now().After(end) {
+			break
+		}
+	}
+	if current {
+		in.Tasks = append(in.Tasks, kept...)
+	}
+}
+
 // holdForTasks reports whether the entry in flight waits for tasks that its turn left running in the background. The
 // turn may end; the session goes on, and the client sends it a prompt when a task ends.
 func (h *hook) holdForTasks(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
-	if h.input == nil || h.Rewake || h.Mode != ModeDrain || h.Background == 0 || f.Entry.Verdict != nil {
+	if !h.holds() || f.Entry.Verdict != nil {
 		return false, nil // the agent's verdict needs no waiting
 	}
 	left := f.TasksLeft()
