@@ -154,10 +154,9 @@ func (u *Upstream) Cancel(ctx context.Context, c Claim) (known *Record, with str
 // these revisions, else nothing. An answer ends the lease, too, where that is kept longer than the decision.
 func (u *Upstream) commit(ctx context.Context, c Claim, r Record, last uint64, text *Answer) (revision uint64, err error) {
 	var batch []*nats.Msg
-	add := func(key string, v any, last uint64) *nats.Msg {
+	add := func(key string, v any, last uint64) {
 		m, wrong := u.keyed(key, v, last)
 		batch, err = append(batch, m), errors.Join(err, wrong)
-		return m
 	}
 	ends := text == nil || u.keeps.Load() > 0
 	if ends {
@@ -166,10 +165,10 @@ func (u *Upstream) commit(ctx context.Context, c Claim, r Record, last uint64, t
 		add(message.LeaseKey(c.ID), lease, c.Lease)
 	}
 	if text != nil {
-		m := add(message.AnswerKey(c.ID, c.Agent), text, whatever)
+		add(message.AnswerKey(c.ID, c.Agent), text, whatever)
 		if !ends {
-			m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(c.Lease, 10))
-			m.Header.Set(jetstream.ExpectedLastSubjSeqSubjHeader, keptAt(u.Results.Bucket(), message.LeaseKey(c.ID)))
+			batch[0].Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(c.Lease, 10))
+			batch[0].Header.Set(jetstream.ExpectedLastSubjSeqSubjHeader, keptAt(u.Results.Bucket(), message.LeaseKey(c.ID)))
 		}
 	}
 	add(c.key(), r, last)

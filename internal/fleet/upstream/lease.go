@@ -108,7 +108,7 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 	switch {
 	case l == nil && takes && c.Copy <= 1:
 		return 1, s, nil
-	case same && !l.Settled && l.Agent == c.Agent && !takes:
+	case same && !l.Settled && l.Agent == c.Agent && !takes && !c.Taken.IsZero(): // else it may come from a backup
 		return 0, Standing{Lease: revision, Attempt: l.Attempt}, nil
 	}
 	if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
@@ -131,7 +131,7 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 			return 0, Standing{With: l.Agent, Twin: true}, err
 		}
 		return 1, s, nil
-	case same && l.Agent == c.Agent && l.Copy >= c.Copy:
+	case same && l.Agent == c.Agent && (!takes || l.Copy >= c.Copy):
 		return 0, Standing{Lease: revision, Attempt: l.Attempt}, nil
 	case !takes || !same || l.Copy > c.Copy:
 		return 0, Standing{With: l.Agent}, nil
