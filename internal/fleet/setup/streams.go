@@ -172,10 +172,10 @@ func (p *Plan) refuseTaken(ctx context.Context, stream string, subjects []string
 
 func (p *Plan) sides(ctx context.Context) error {
 	w := p.w
-	var major, minor int
+	var v [3]int // 2.12.0 compares each revision of a batch with that of its last key
 	version := p.js.Conn().ConnectedServerVersion()
-	if n, _ := fmt.Sscanf(version, "%d.%d", &major, &minor); n == 2 && (major < 2 || major == 2 && minor < 12) {
-		p.refuse("the server has version %s and writes one key at a time: agents need nats-server 2.12 or later", version)
+	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); n == len(v) && slices.Compare(v[:], []int{2, 12, 1}) < 0 {
+		p.refuse("the server has version %s and writes one key at a time: agents need nats-server 2.12.1 or later", version)
 	}
 	results, dead, replies := message.Bucket(w.Stream), message.Dead(w.Stream), message.Replies(w.Stream)
 	for _, x := range []*part{
