@@ -47,6 +47,7 @@ func TestText(t *testing.T) {
 		"a\x1b[99999999999999999999I\x1b[1Gb":       "b",
 		"a\x1b[-1Pb\x1b[1;2;ob":                     "abb",
 		"one\x1bctwo":                               "two",
+		"ab\x1b[\r1\nCc\x1b\b7d":                    "ab\n d",
 		"é日本x":                                      "é日本x",
 		"日本日本日本":                                    "日本日本日\n本",
 		"a日本日本日":                                    "a日本日本\n日",

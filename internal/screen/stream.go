@@ -46,12 +46,12 @@ func (s *stream) write(p []byte) {
 		case r == ansi.ESC: // also ends what has begun
 			s.parser.Reset()
 			s.parser.Advance(ansi.ESC)
-		case is == parser.GroundState:
-			s.text(r)
+		case is == parser.GroundState,
+			r < ' ' && r != ansi.CAN && r != ansi.SUB && (is == parser.EscapeState || is >= parser.CsiEntryState && is <= parser.CsiParamState):
+			s.text(r) // a terminal also obeys a control character within a sequence
 		case is == parser.EscapeState && strings.ContainsRune("P_^Xk", r): // a string that draws nothing ends as a title does
 			s.parser.Advance(']')
-		case is >= parser.CsiEntryState && is <= parser.CsiParamState && r < ' ' && r != ansi.CAN && r != ansi.SUB,
-			is == parser.CsiIntermediateState && r >= '0' && r <= '?', s.digits > 9:
+		case is == parser.CsiIntermediateState && r >= '0' && r <= '?', s.digits > 9:
 			// The library would forget what it has read of the sequence.
 		default:
 			s.parser.Advance(byte(min(r, '~')))
