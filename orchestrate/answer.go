@@ -84,10 +84,10 @@ func (b *Bridge) await(a *answer, d *inbox.Delivery) {
 	}
 }
 
-// counts reports whether an answer may be posted.
+// counts reports whether there is an answer that may be posted.
 func (b *Bridge) counts(a *answer) (bool, error) {
-	if a.Entry == "" {
-		return true, nil
+	if a == nil || a.Entry == "" {
+		return a != nil, nil
 	}
 	states, err := b.find(a.Entry)
 	return states[a.Entry].where == inbox.FoundAnswered, err
@@ -160,14 +160,8 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 		return err
 	}
 	was, err := b.answerOf(a.Effect, a.Lock)
-	if err == nil && was != nil {
-		var counts bool
-		if counts, err = b.counts(was); counts {
-			err = errors.New("one was handed over already, and is posted with the next step: an effect has one result")
-		}
-	}
-	if err != nil {
-		return err
+	if counts, unknown := b.counts(was); counts || err != nil || unknown != nil {
+		return cmp.Or(err, unknown, errors.New("one was handed over already, and is posted with the next step: an effect has one result"))
 	}
 	a.At = time.Now()
 	text, err := json.Marshal(a)

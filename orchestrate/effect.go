@@ -163,10 +163,14 @@ func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) error 
 }
 
 // overdue tells the process that an effect took longer than its task allows, once its entry was in flight for that
-// long. A result that the agent hands over later is refused.
+// long. A result that the agent hands over later is refused. One that this delivery brought may yet pass its check.
 func (s *step) overdue(ctx context.Context, w want, entry string) error {
 	d, _, err := s.atWork()
 	if err != nil || d == nil || d.ID() != entry {
+		return err
+	}
+	a, err := s.answerOf(w.Effect, s.identity)
+	if err != nil || a != nil && a.Entry == entry && a.At.After(d.DeliveredAt) {
 		return err
 	}
 	if f := late(d); f != nil {

@@ -43,6 +43,22 @@ export async function process(inputs, ctx) {
 	}
 }
 
+// A result that was handed over in time counts, also while the check of its entry has yet to pass.
+func TestTimeLimitDuringACheck(t *testing.T) {
+	r := newRunRig(t, `const slow = defineTask('slow', (a) => ({kind:'agent', title:'slow', agent:{name:'helper', prompt:{task:'a'}, timeoutMs:1}}));
+export async function process(inputs, ctx) { return await ctx.task(slow, {}); }`)
+	s := r.spender("s1", "--check", `test "$HEARTBEAT_REPLY" != claim`)
+	require.Contains(t, s.stop("hello"), "It is to be done within 1ms.")
+	t.Setenv("CLAUDE_CODE_SESSION_ID", "s1")
+	out, err := r.heartbeat("result", r.effect(), "--inbox", r.inbox, "--text", "right")
+	require.NoError(t, err, out)
+	require.Contains(t, s.stop("claim"), "its check failed")
+	out, err = r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	require.NotEmpty(t, s.stop("done"))
+	assert.Equal(t, "right", r.result().Get("value").String())
+}
+
 // Where nobody takes a step meanwhile, the end of the turn finds that the time is over.
 func TestTimeLimitAtTheEndOfTheTurn(t *testing.T) {
 	r := newRunRig(t, `const slow = defineTask('slow', (a) => ({kind:'agent', title:'slow', agent:{name:'helper', prompt:{task:'a'}, outputSchema:{type:'object'}, timeoutMs:1}}));
