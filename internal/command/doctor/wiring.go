@@ -210,7 +210,9 @@ func events(e *examination) string {
 // rewire returns how to have the project's sessions work on the project's own inbox where they work on another, as in
 // a copy of the project that the hook was wired for; else "".
 func (e *examination) rewire() string {
-	stops := e.related(settings.Stop, same)
+	stops := slices.DeleteFunc(e.related(settings.Stop, same), func(w *wire) bool { // those for all projects mean it
+		return !strings.HasPrefix(w.file.Path, e.Project+string(filepath.Separator))
+	})
 	if e.Inbox != "" || e.Found == "" || len(stops) == 0 || inbox.SameInbox(e.Found, e.inbox) {
 		return ""
 	}
