@@ -63,12 +63,12 @@ func (o *initFlags) takeBack(s cli.Streams) error {
 		}
 		changed, err := settings.UninstallFile(path, w, settings.RefuseLinks).Write()
 		if err == nil && changed {
+			endWait(o.inbox, w, s)
 			_, err = fmt.Fprintf(s.Out, "took the hook out of %s\n", path)
 		}
 		if err != nil {
 			return err
 		}
-		endWait(o.inbox, s)
 	}
 	return o.removeFolder(m, s)
 }

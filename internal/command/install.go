@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 )
@@ -33,6 +35,7 @@ type installFlags struct {
 	follow   bool
 	mcp      bool
 	agent    string
+	changed  bool // a file was
 }
 
 // installed is what install and uninstall print with --json.
@@ -130,8 +133,9 @@ ask for entries after a turn, until it ends.`,
 		o.add(f)
 		return func(_ []string, s cli.Streams) error {
 			err := o.run(f, s)
-			if err == nil && !o.print {
-				endWait(o.wired.Inbox, s)
+			o.agent = agents[0] // no other waits in the background
+			if w, unwired := o.wiring(); o.changed && unwired == nil {
+				endWait(o.wired.Inbox, w, s)
 			}
 			return err
 		}
@@ -182,6 +186,7 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 		return fmt.Errorf("%s: %w", o.verb, err)
 	}
 	changed, err := p.write()
+	o.changed = o.changed || changed
 	if err == nil && p.install {
 		err = o.makeFolder(s)
 		// Runs are bound to their code as it is now. If one cannot be opened, the next step says so.
@@ -264,16 +269,24 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 	return o.apply(plans[path], s)
 }
 
-// endWait has the hook leave that waits in the background, unless a launcher wired it. Once the client has read the
-// settings again, nothing would tell how a turn ended that this hook began.
-func endWait(path string, s cli.Streams) {
+// endWait has the hook leave that waits in the background, unless a launcher wired it, or a file still wires it for its
+// session. Once the client has read the settings again, nothing would tell how a turn ended that this hook began.
+func endWait(path string, wiring settings.Wiring, s cli.Streams) {
 	box, err := inbox.Open(path, inbox.Options{})
 	if err != nil || holder(box) != 0 {
 		return
 	}
-	if view, err := box.View(); err != nil {
+	view, err := box.View()
+	if err != nil {
 		return // nothing can be delivered either
-	} else if w, err := view.Waiter(); err != nil || w == nil {
+	}
+	wires := func(f settings.File) bool {
+		wired, err := changes(settings.UninstallFile(f.Path, wiring, settings.FollowLinks))
+		return wired && err == nil
+	}
+	w, err := view.Waiter()
+	if err = errors.Join(err, view.Close()); err != nil || w == nil ||
+		slices.ContainsFunc(settings.FilesOf(os.Environ(), machine.WorkingDir(w.PID)), wires) {
 		return
 	}
 	if err := change(box, s, func(tx *inbox.Tx) error { tx.StopWaiting(); return nil }); err != nil {
