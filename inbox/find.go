@@ -312,7 +312,13 @@ func (l *nameSearch) searchQueue(t *Tx) error {
 
 // searchOutcomes finds the outcomes with those ids, behind what it read before. Of other lines it decodes only the id.
 func (l *nameSearch) searchOutcomes(b *Inbox) error {
-	search := func(kind journal.Kind, o *outcomes, note func(id string, line []byte)) error {
+	search := func(kind journal.Kind, o *outcomes, note func(id string, line []byte)) (err error) {
+		if o.found == nil {
+			o.found = map[string]place{}
+			if o.seen, err = b.seenWithout(kind, l.ids); err != nil {
+				return err
+			}
+		}
 		needle := l.needle()
 		return o.seen.Advance(b.fileOf(kind), func(_ int64, anew bool) error {
 			if anew {

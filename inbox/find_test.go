@@ -2,6 +2,7 @@ package inbox
 
 import (
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +10,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/journal"
 )
 
 // A batch searches for its names again each time it gets the lock back. It reads only what is new,
@@ -117,4 +120,48 @@ func TestLookFirst(t *testing.T) {
 			assert.Equal(t, c.want, got)
 		})
 	}
+}
+
+// A process that appends for weeks reads only the outcomes that came since, and still knows every id.
+func TestAppendAgainReadsWhatIsNew(t *testing.T) {
+	t.Parallel()
+	box, err := Open(filepath.Join(t.TempDir(), "inbox.jsonl"), Options{})
+	require.NoError(t, err)
+	result := func(id string) string {
+		return `{"entry_id":"e","id":"` + id + `","prompt":"x","reply":"` + strings.Repeat("x", 8<<10) + `"}` + "\n"
+	}
+	var all strings.Builder
+	for i := range 200 {
+		all.WriteString(result(fmt.Sprint("old-", i)))
+	}
+	write := func(results string) { require.NoError(t, os.WriteFile(box.ResultsPath(), []byte(results), 0o600)) }
+	found := func(id string) string {
+		r, err := box.Append(t.Context(), Message{ID: id, Text: "x"}, 0)
+		require.NoError(t, err)
+		return r.Found
+	}
+	goesOnFrom := func() int64 {
+		seen, err := box.seenWithout(journal.Results, map[string]bool{"unknown": true})
+		require.NoError(t, err)
+		return seen.Off
+	}
+	write(all.String())
+	assert.Empty(t, found("a"))
+	assert.Empty(t, found("b"))
+	assert.EqualValues(t, all.Len(), goesOnFrom())
+	assert.Equal(t, FoundAnswered, found("old-77"))
+
+	all.WriteString(result("later") + result(`\u0069d`))
+	write(all.String())
+	assert.Equal(t, FoundAnswered, found("later"))
+	assert.Equal(t, FoundAnswered, found("id"), "in another spelling")
+	assert.EqualValues(t, all.Len(), goesOnFrom())
+	assert.Equal(t, FoundAnswered, found("later"))
+
+	rest := all.String()[strings.Index(all.String(), result("old-10")):]
+	require.NoError(t, os.Remove(box.ResultsPath()))
+	write(rest)
+	assert.Equal(t, FoundAnswered, found("old-11"))
+	assert.Empty(t, found("old-9"), "once a result is gone, its id can be sent again")
+	assert.EqualValues(t, len(rest), goesOnFrom())
 }

@@ -56,6 +56,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -111,6 +112,9 @@ type Inbox struct {
 	opts Options
 
 	foreign atomic.Int64 // lines that are no scheduled entries, as last said: a hook that waits looks for weeks
+
+	sieving sync.Mutex
+	sieves  map[journal.Kind]*sieve // of the files that were searched for ids
 }
 
 // Open names an inbox and opens no file. An inbox that does not exist yet is empty. The path must not name a
@@ -145,7 +149,7 @@ func Open(path string, opts Options) (*Inbox, error) {
 	if opts.Now == nil {
 		opts.Now = time.Now
 	}
-	return &Inbox{path: abs, dir: filepath.Dir(abs), name: filepath.Base(abs), opts: opts}, nil
+	return &Inbox{path: abs, dir: filepath.Dir(abs), name: filepath.Base(abs), opts: opts, sieves: map[journal.Kind]*sieve{}}, nil
 }
 
 // SameInbox reports whether two absolute paths name one inbox. A link as the last element names another
