@@ -18,7 +18,7 @@ type Stop struct {
 }
 
 // Flight is an entry in flight as an asker sees it: the delivery, the evidence kept with it, and the asker's own event.
-// Transcripts and other processes are looked at only where a decision depends on them, which at most Stops none does.
+// Transcripts and other processes are looked at only where a decision depends on them; at most Stops, none does.
 type Flight struct {
 	Evidence
 	Entry *inbox.Delivery

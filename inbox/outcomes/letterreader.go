@@ -130,10 +130,10 @@ func (r *LetterReader) reading(read func(f *disk.File) error) error {
 // Each visits every letter that was read, in the order of the file and each of them once, until visit returns false.
 func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	return r.reading(func(f *disk.File) error {
-		if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
-			return fmt.Errorf("%s was replaced meanwhile: try again", f.Path())
+		failed := r.stillThere(f)
+		if failed != nil {
+			return failed
 		}
-		var failed error
 		err := lines.EachRecord(io.NewSectionReader(f, 0, r.seen.Size), 0, func(off, _ int64, line []byte, _ bool) bool {
 			l, mark, ok := inbox.ParseLetter(line)
 			known := r.letters[sumOf(l.Letter)]
@@ -145,6 +145,14 @@ func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 		})
 		return errors.Join(err, failed)
 	})
+}
+
+// stillThere returns an error if the letters do not stand in the file where they were read.
+func (r *LetterReader) stillThere(f *disk.File) error {
+	if f.Identity() != r.seen.File || f.Info().Size < r.seen.Size {
+		return fmt.Errorf("%s was replaced meanwhile: try again", f.Path())
+	}
+	return nil
 }
 
 // marks returns the marks of a letter, read where they stand: a late reply may be long, and a time in any zone.

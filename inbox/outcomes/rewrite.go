@@ -329,6 +329,9 @@ func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err e
 	}
 	gone = map[uint64]bool{}
 	return gone, r.reading(func(f *disk.File) error {
+		if err := r.stillThere(f); err != nil {
+			return err
+		}
 		for name, l := range r.letters {
 			m, err := l.marks(f)
 			if err != nil {
