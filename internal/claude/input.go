@@ -119,16 +119,26 @@ func (in *Input) FindResumed() {
 	}
 }
 
+// queueOperation is the type of the lines in which the client notes what it queues.
+const queueOperation = "queue-operation"
+
 // Reports returns the tasks that have ended, but whose report the client that began to write the transcript at this offset
 // still keeps: it sends that to the model with the next result of a tool, or as a prompt once no hook continues the turn.
 // They may not be current before the transcript shows the Stop's answer: the client writes its queue at once, and what it
 // took from there up to seconds later.
 func (in *Input) Reports(from int64) (kept []Task, current bool) {
-	own := false
-	_ = handed.Back(in.TranscriptPath, from, TranscriptSize(in.TranscriptPath), func(line []byte) {
+	size, queued, own := TranscriptSize(in.TranscriptPath), false, false
+	_ = handed.Back(in.TranscriptPath, from, size, func(line []byte) {
+		// Decoding every line would take long.
+		queued = queued || bytes.Contains(line, []byte("<task-id>")) && bytes.Contains(line, []byte(queueOperation))
+	})
+	if !queued {
+		return nil, false
+	}
+	_ = handed.Back(in.TranscriptPath, from, size, func(line []byte) {
 		l := flat.Begun(line)
 		switch l.String("type") {
-		case "queue-operation":
+		case queueOperation:
 			report := l.Value("content").Text()
 			if id := between(report, "<task-id>", "</task-id>"); id != "" && l.String("operation") == "enqueue" {
 				kept = append(kept, Task{ID: id, Text: between(report, "<summary>", "</summary>")})
