@@ -83,6 +83,29 @@ func FuzzDeliveryCodec(f *testing.F) {
 	})
 }
 
+func FuzzResultCodec(f *testing.F) {
+	f.Add("id", "", "", []byte(nil), int64(0), int64(8), 1, "s", "p", int64(1), int64(2), "reply")
+	f.Add("\"\\\n\x00<&>\u2028", "é", "<name>", []byte(`{"a": [1, "<"]}`), int64(-1), int64(1<<62), 0, "", "", int64(0), int64(0), "\xff")
+	f.Fuzz(func(t *testing.T, id, own, name string, meta []byte, start, end int64, attempt int,
+		sessionID, promptID string, sec, nsec int64, reply string,
+	) {
+		want := Result{
+			EntryID: valid(id), ID: valid(own), StartOffset: start, EndOffset: end, Attempt: attempt,
+			SessionID: valid(sessionID), PromptID: valid(promptID),
+			DeliveredAt: anyTime(sec, nsec), AcknowledgedAt: anyTime(nsec, sec), Prompt: valid(name), Reply: valid(reply),
+		}
+		if v := anyJSON(t, meta); v != nil {
+			want.Metadata = map[string]json.RawMessage{valid(name): v, "m": v}
+		}
+		ours, err := want.encode()
+		require.NoError(t, err)
+		parse(t, ours)
+		var got Result
+		require.NoError(t, json.Unmarshal(ours, &got))
+		assert.Equal(t, plain(t, want), plain(t, got))
+	})
+}
+
 func FuzzTotalsCodec(f *testing.F) {
 	f.Add(int64(1), int64(2), int64(3), int64(4), []byte(nil), int64(5), []byte{1, 2, 3}, int64(0), int64(0))
 	f.Add(int64(-1), int64(1<<62), int64(0), int64(0), []byte(`{"orphaned":1,"é":2}`), int64(1<<62), []byte("\xff0123456789abc"), int64(1), int64(2))

@@ -187,7 +187,11 @@ func (t *Tx) Accept(l Letter) (Letter, error) {
 			return l, fmt.Errorf("accept %s: an entry of the same id, %q, is %s, and one entry has one answer", l.Letter, r.ID, p.where)
 		}
 	}
-	t.addJSON(journal.Results, t.encoded(r))
+	line, err := r.encode()
+	if err != nil {
+		return l, err
+	}
+	t.addJSON(journal.Results, line)
 	t.count(func(n *Totals) { n.answered(r) })
 	t.mark(letterMark{Letter: l.Letter, Of: l.Reason, LetterMark: LetterMark{AcceptedAt: &now}})
 	t.addEvent(Event{Event: EventAccepted, EntryID: l.EntryID, ID: r.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})

@@ -75,6 +75,44 @@ func firstCharacters(text string) string {
 	return text
 }
 
+func (r Result) encode() ([]byte, error) {
+	var o flat.Object
+	o.String("entry_id", r.EntryID)
+	o.Text("id", r.ID)
+	if len(r.Metadata) > 0 {
+		meta, err := flat.JSON(r.Metadata)
+		if err != nil {
+			return nil, err
+		}
+		o.Raw("metadata", meta)
+	}
+	o.Int("start_offset", r.StartOffset)
+	o.Int("end_offset", r.EndOffset)
+	o.Int("attempt", int64(r.Attempt))
+	o.Text("session_id", r.SessionID)
+	o.Text("prompt_id", r.PromptID)
+	o.Time("delivered_at", r.DeliveredAt)
+	o.Time("acknowledged_at", r.AcknowledgedAt)
+	o.Text("prompt", r.Prompt)
+	o.Text("text_file", r.TextFile)
+	o.String("reply", r.Reply)
+	o.Text("result", r.Result)
+	if r.Said {
+		o.Bool("said_done", true)
+	}
+	if err := flat.Pointer(flat.To(&o), "check", &r.Check); err != nil {
+		return nil, err
+	}
+	o.Text("accepted", string(r.Accepted))
+	o.Raw("background_tasks", r.BackgroundTasks)
+	if r.FirstSeq != 0 {
+		o.Int("first_seq", r.FirstSeq)
+	}
+	p := r.Fields.Price()
+	_ = p.Members(flat.To(&o)) // only reading can fail
+	return o.End(), nil
+}
+
 // EventKind says what happened.
 type EventKind string
 

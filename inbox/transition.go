@@ -64,13 +64,17 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 	if v := d.Verdict; v != nil && v.Kind == VerdictDone {
 		r.Result, r.Said = v.Text, true
 	}
-	t.addJSON(journal.Results, t.encoded(r))
+	line, err := r.encode()
+	if err != nil {
+		return err
+	}
+	t.addJSON(journal.Results, line)
 	t.count(func(n *Totals) { n.answered(r) })
 	t.st.Session, t.st.Acknowledged = d.SessionID, t.In(d.SessionID).Acknowledged()+1
 	t.forgetBackoff()
 	t.forgetText(d)
 	t.pass(d)
-	return t.failed
+	return nil
 }
 
 // DeadLetter sets the entry in flight aside, and the cursor moves past it.
