@@ -122,9 +122,9 @@ var uninstallVerb = cli.Verb{
 project, yours for it, yours for all projects, and Codex's. --scope, --agent and
 --settings narrow that down. A file in which nothing else was changed is as it was
 before install: that was kept beside it, as FILE.before-heartbeat. Where somebody
-changed it since, heartbeat's own part goes, and the rest stays. No open session is
-woken from its prompt any more; one that has not read its settings again may still
-ask for entries after a turn, until it ends.`,
+changed it since, heartbeat's own part goes, and the rest stays. An open session that
+waits at its prompt is woken no more, unless a launcher or another file wires it. One
+that has not read its settings again may still ask for entries after a turn.`,
 	Example: `heartbeat uninstall`,
 	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &installFlags{verb: "uninstall"}
