@@ -28,7 +28,7 @@ func OwnerOf(in interface{ In(string) inbox.InSession }, d *inbox.Delivery) Owne
 	o := Owner{entry: d, Process: e.Process}
 	if d.SessionID != "" {
 		s := in.In(d.SessionID).Known()
-		if o.PID == 0 {
+		if o.PID == 0 && s.Process != (inbox.Process{}) {
 			o.Process = s.Process
 		}
 		// The client has gone on to another session, for example after /clear. It may still pick up there an entry that
