@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"os"
 	"strconv"
 	"sync"
 	"testing"
@@ -187,6 +188,9 @@ func Connect(t testing.TB, url string, options ...nats.Option) (*nats.Conn, jets
 	t.Helper()
 	options = append([]nats.Option{nats.MaxReconnects(-1), nats.ReconnectWait(20 * time.Millisecond)}, options...)
 	nc, err := nats.Connect(url, options...)
+	for tries := 0; errors.Is(err, os.ErrDeadlineExceeded) && tries < 10; tries++ { // the library waits two seconds, which a busy machine may need
+		nc, err = nats.Connect(url, options...)
+	}
 	require.NoError(t, err)
 	t.Cleanup(nc.Close)
 	js, err := jetstream.New(nc)
