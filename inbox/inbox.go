@@ -71,6 +71,9 @@ const MaxLine = lines.Max
 // LockName is the file beside an inbox that each transaction locks.
 const LockName = journal.LockName
 
+// JournalName is the file beside an inbox that exists once anything was committed.
+const JournalName = journal.JournalName
+
 // Errors to test for with [errors.Is].
 var (
 	// ErrEmpty says that no entry waits.

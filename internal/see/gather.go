@@ -75,7 +75,7 @@ type Lock struct {
 
 // next looks again.
 func (l Lock) next(box *inbox.Inbox, now time.Time) Lock {
-	by, journal := box.Lock(), sight(filepath.Join(box.Dir(), ".inbox-journal"))
+	by, journal := box.Lock(), sight(filepath.Join(box.Dir(), inbox.JournalName))
 	if by != l.by { // the kernel may leave a lock out of its list while others come and go
 		by = box.Lock()
 	}

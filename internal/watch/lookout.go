@@ -89,8 +89,6 @@ const (
 	// usual is the name that finds an inbox without state, and that tells nothing. An inbox of another name is found
 	// once heartbeat has committed to it.
 	usual = "inbox.jsonl"
-	// journal exists once anything was committed.
-	journal = ".inbox-journal"
 
 	maxDepth    = 4     // folders below a root
 	maxSearched = 5_000 // in all
@@ -168,7 +166,7 @@ func (s *search) walk(dir string, depth int) error {
 		return err
 	}
 	slices.Sort(names)
-	if slices.Contains(names, journal) {
+	if slices.Contains(names, inbox.JournalName) {
 		name, err := inbox.Named(dir)
 		if err != nil || name == "" {
 			name = usual // looking at it says what is wrong
