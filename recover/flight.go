@@ -153,12 +153,16 @@ func (f *Flight) sinceStart() (seen claude.Prompted, known bool) {
 // startOf returns the transcript of a session, and how long it was, in bytes, when the client started whose prompt the
 // delivery is. known is false if no hook has told of that start.
 func startOf(tx *inbox.Tx, d *inbox.Delivery, session string) (path string, size int64, known bool) {
-	s := tx.In(session).Known()
-	if session == "" || d.DeliveredSeq == 0 || s.StartedSeq < d.DeliveredSeq {
+	if !Started(tx, d, session) {
 		return "", 0, false
 	}
-	path, size = agent.StartOf(s.StartNote)
+	path, size = agent.StartOf(tx.In(session).Known().StartNote)
 	return path, size, true
+}
+
+// Started reports whether a hook has told of the start of the session's client since the delivery.
+func Started(tx *inbox.Tx, d *inbox.Delivery, session string) bool {
+	return session != "" && d.DeliveredSeq != 0 && tx.In(session).Known().StartedSeq >= d.DeliveredSeq
 }
 
 // StartSize returns how long the transcript of the asker's session was, in bytes, when the client started whose prompt

@@ -97,7 +97,7 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	report, err := recovery.Settle(tx, q.asker(), sight)
 	if err == nil && sight.Printed && report.Action == recovery.Answered {
 		q.unheard[d.EntryID] = true
-		q.hooksRan = q.hooksRan || startedSince(tx, d)
+		q.hooksRan = q.hooksRan || recovery.Started(tx, d, d.SessionID)
 	}
 	return report, err
 }
@@ -128,10 +128,6 @@ func (q *Queue) Unheard() string {
 // then succeeds without asking the model, and reports no prompt to its hook.
 func (x Exit) isCommand() bool {
 	return x.Known && !x.Asked && x.Succeeded && x.Turns == 0
-}
-
-func startedSince(tx *inbox.Tx, d *inbox.Delivery) bool {
-	return d.SessionID != "" && d.DeliveredSeq != 0 && tx.In(d.SessionID).Known().StartedSeq >= d.DeliveredSeq
 }
 
 // noteFailure records the error in the stream, unless a hook has recorded it, and returns the error
