@@ -34,6 +34,9 @@ func (a Asker) Flight(tx *inbox.Tx) *Flight {
 	return nil
 }
 
+// Renew has the entry as the transaction has changed it by now. Only [inbox.Tx.Bind] changes its evidence.
+func (f *Flight) Renew() { f.Entry = f.tx.InFlight() }
+
 func (a Asker) flightOf(tx *inbox.Tx, d *inbox.Delivery) *Flight {
 	return &Flight{EvidenceOf(d), d, a, tx}
 }
@@ -45,7 +48,7 @@ func (f *Flight) Elsewhere() *Owner {
 	if a.Force || f.PID != 0 && a.Client.PID == f.PID || f.Prompted && f.Start != "" && f.Start == a.Start {
 		return nil // if another process has this id by now, the owner is dead anyway
 	}
-	if o := OwnerOf(f.tx, f.Entry); o.Life == machine.Alive && o.PID != a.Client.PID {
+	if o := ownerOf(f.tx, f.Entry, f.Evidence); o.Life == machine.Alive && o.PID != a.Client.PID {
 		return &o
 	}
 	return nil

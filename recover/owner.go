@@ -23,8 +23,11 @@ type Owner struct {
 }
 
 // OwnerOf returns the owner of an entry in flight. in is a transaction or a view.
-func OwnerOf(in interface{ In(string) inbox.InSession }, d *inbox.Delivery) Owner {
-	e := EvidenceOf(d)
+func OwnerOf(in sessions, d *inbox.Delivery) Owner { return ownerOf(in, d, EvidenceOf(d)) }
+
+type sessions interface{ In(string) inbox.InSession }
+
+func ownerOf(in sessions, d *inbox.Delivery, e Evidence) Owner {
 	o := Owner{entry: d, Process: e.Process}
 	if d.SessionID != "" {
 		s := in.In(d.SessionID).Known()

@@ -60,7 +60,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 			return Report{Action: None}, err
 		}
 	}
-	a.complete(s, untold)
+	a.complete(s, f, untold)
 	row := decide(s)
 	report := reportOf(s.d, row.action)
 	if v := s.d.Verdict; v != nil && !s.NotHandedOver && s.says(v.Kind) {
@@ -77,8 +77,8 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 }
 
 // complete adds to the situation what the delivery shows, with the charges and the failure that were just noted.
-func (a Asker) complete(s *situation, untold bool) {
-	f := a.Flight(s.tx)
+func (a Asker) complete(s *situation, f *Flight, untold bool) {
+	f.Renew()
 	s.d, s.policy, s.used = f.Entry, a.policyFor(f.Entry), f.Entry.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)
 	if !s.Ended && !s.NotHandedOver && (!s.Overcome || untold) {
 		s.failure = f.Entry.Failure

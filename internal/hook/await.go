@@ -100,7 +100,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 		if !f.Life().Ended() && (f.SameClient() || h.input.SessionID == f.Entry.SessionID) {
 			return false, nil // the session's own next event decides
 		}
-		left, err := h.settleEntry(tx, recovery.LeftBehind)
+		left, err := h.settleEntry(tx, f, recovery.LeftBehind)
 		return !left, err
 	}
 	if rest := takeUpWait - h.age(); rest > 0 {
@@ -108,7 +108,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
 		return false, nil
 	}
 	if f.Woke("") {
-		left, err := h.settleEntry(tx, recovery.WentOn)
+		left, err := h.settleEntry(tx, f, recovery.WentOn)
 		return !left, err
 	}
 	h.Note("the entry %s was not taken up, and is handed over again", words.Name(f.Entry.ID(), f.Entry.EntryID))

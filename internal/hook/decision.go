@@ -130,7 +130,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			}
 		}
 		h.chargeEnd(tx)
-		if left, err := h.settleEntry(tx, says); err != nil || left {
+		if left, err := h.settleEntry(tx, f, says); err != nil || left {
 			return owned, err
 		}
 	}

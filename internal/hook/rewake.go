@@ -155,9 +155,9 @@ func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
 	}
 	switch {
 	case f.Life().Ended():
-		_, err = h.settleEntry(tx, recovery.LeftBehind)
+		_, err = h.settleEntry(tx, f, recovery.LeftBehind)
 	case h.input.Source == "clear" && f.Bound && h.input.SessionID != f.Entry.SessionID && f.SameClient():
-		_, err = h.settleEntry(tx, recovery.WentOn) // a turn that a person cut short with /clear ends without a Stop
+		_, err = h.settleEntry(tx, f, recovery.WentOn) // a turn that a person cut short with /clear ends without a Stop
 	}
 	return 0, err
 }

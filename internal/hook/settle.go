@@ -68,8 +68,8 @@ const (
 
 // settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
 // which lives.
-func (h *hook) settleEntry(tx *inbox.Tx, says recovery.Says) (left bool, err error) {
-	f := h.flight(tx)
+func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, says recovery.Says) (left bool, err error) {
+	f.Renew()
 	d := f.Entry
 	sight := recovery.Sight{Overcome: true, Charged: h.input != nil && d.SessionID == h.input.SessionID}
 	switch says {
@@ -150,7 +150,8 @@ func (h *hook) isInner() (is bool) {
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
 	says := recovery.Says(0)
-	if f := h.flight(tx); f != nil {
+	f := h.flight(tx)
+	if f != nil {
 		if says = h.judge(f); says == recovery.Unsure {
 			return unclear, nil
 		}
@@ -168,7 +169,7 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	}
 	err := tx.In(h.input.SessionID).FailAlone(failure.Error, failure.Message)
 	if err == nil && (says == recovery.WentOn || says == recovery.LeftBehind) {
-		_, err = h.settleEntry(tx, says)
+		_, err = h.settleEntry(tx, f, says)
 	}
 	if err == nil {
 		err = recovery.HoldDelivery(tx, failure, false)
