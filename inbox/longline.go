@@ -12,6 +12,7 @@ import (
 	"runtime/debug"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -183,8 +184,18 @@ func (p *parts) write(w io.Writer) error {
 	if p.quoted != nil {
 		return flat.WriteText(w, p.quoted)
 	}
-	_, err := w.Write(lines.Valid(p.verbatim))
-	return err
+	const most = 64 << 10 // a copy of the whole line would take as much memory again
+	for rest := p.verbatim; len(rest) > 0; {
+		n := min(most, len(rest))
+		for n < len(rest) && !utf8.RuneStart(rest[n]) && n < most+utf8.UTFMax {
+			n++
+		}
+		if _, err := w.Write(lines.Valid(rest[:n])); err != nil {
+			return err
+		}
+		rest = rest[n:]
+	}
+	return nil
 }
 
 // forgetText has the next commit remove the text file of a settled entry.
