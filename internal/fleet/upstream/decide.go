@@ -104,16 +104,21 @@ const Canceled = "canceled"
 // byPerson stands for the agent in a person's decision.
 const byPerson = "heartbeat-nats cancel"
 
-// Held returns the claim of the message whose lease names this id, and whether the message is open.
+// Held returns the claim of the message with this id that its lease or its decision names, and whether there is one.
 func (u *Upstream) Held(ctx context.Context, id string) (c Claim, is bool, err error) {
 	l, _, err := u.lease(ctx, id)
-	if l == nil || l.Settled || err != nil {
+	if err != nil {
 		return c, false, err
 	}
-	if known, _, err := u.decision(ctx, id); err != nil || known != nil && known.holds(l.Again) {
-		return c, false, err
+	known, _, err := u.decision(ctx, id)
+	switch {
+	case err != nil:
+	case l != nil && !l.Settled && (known == nil || !known.holds(l.Again)):
+		c.Message, is = message.Message{ID: id, Seq: l.Seq, Stored: l.Stored, Again: l.Again}, true
+	case known != nil && known.LetterState != Requeued:
+		c.Message, is = message.Message{ID: id, Seq: known.Seq, Again: known.Again}, true
 	}
-	return Claim{Message: message.Message{ID: id, Seq: l.Seq, Stored: l.Stored, Again: l.Again}}, true, nil
+	return c, is, err
 }
 
 // Cancel decides that a message is dead, whoever holds it. known is an earlier decision, or nil. with is the agent

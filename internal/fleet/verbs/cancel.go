@@ -73,7 +73,7 @@ func (o *cancel) one(ctx context.Context, up *upstream.Upstream, id string) erro
 	case known != nil && known.Outcome == upstream.WasAnswered:
 		return fmt.Errorf("the message %q was answered by %s before", c.ID, known.Agent)
 	case known != nil && known.Reason != upstream.Canceled:
-		return becameDead(known)
+		return fmt.Errorf("the message %q became a dead letter before: %s", c.ID, words.Line(known.Reason))
 	}
 	sentence := "canceled " + words.Brief(c.ID)
 	if with != "" {
@@ -94,7 +94,7 @@ func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c
 			return upstream.Claim{Message: message.Message{ID: is, Seq: m.Sequence, Stored: m.Time, Again: message.AgainOf(m.Header)}}, nil
 		}
 	}
-	// Somebody may have deleted what an agent still works on.
+	// It may be settled, and somebody may have deleted what an agent still works on.
 	if c, held, err := up.Held(ctx, id); err != nil || held {
 		return c, o.said(err)
 	}
