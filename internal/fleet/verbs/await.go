@@ -112,6 +112,7 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 		next.Reset(lookEvery)
 	}
 	untaken := o.untaken(ctx)
+	missed := false
 	for {
 		var known *upstream.Record
 		var err error
@@ -129,6 +130,10 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 			next.Reset(lookEvery)
 			if o.c.Connected() {
 				known, err = o.look(ctx, r)
+			}
+			if missed = !missed && errors.As(err, new(gone)); missed { // the server of a cluster that was asked may be behind
+				err = nil
+				next.Reset(glance)
 			}
 		case sentence := <-untaken:
 			o.s.Note("%s", sentence)
