@@ -286,6 +286,7 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	}
 	if a.ending != nil && a.endStep(ctx) {
 		a.self.Ended = true
+		a.look(ctx) // what was given back no longer waits
 		a.tell(ctx, true)
 		if errors.Is(a.ending, errDrained) || errors.Is(a.ending, errEnded) {
 			return true, nil

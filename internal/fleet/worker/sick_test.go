@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -66,6 +67,27 @@ func TestAnAgentThatMayNotAsk(t *testing.T) {
 	w.setUp(time.Minute)
 	w.settled(a, "a")
 	w.eventually("it is well", func() bool { return w.presence("one").HeldUp == "" }, a)
+}
+
+// Of a message whose sessions end before they begin others see why it waits, until its agent has given it back.
+func TestAnAgentWhoseSessionsDoNotBegin(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte("#!/bin/sh\nexit 3\n"), 0o700))
+	a := w.start("one", []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")})
+	w.send("a")
+	w.eventually("it says why", func() bool {
+		p := w.presence("one")
+		return p != nil && strings.Contains(p.HeldUp, "1 entry waits, and the launcher, process ")
+	}, a)
+	require.NoError(t, a.Process.Signal(syscall.SIGTERM))
+	a.ended()
+	p := w.presence("one")
+	require.True(t, p.Ended)
+	assert.Empty(t, p.Holds)
+	assert.Empty(t, p.HeldUp)
+	assert.Zero(t, p.Waiting)
 }
 
 // lease is who holds a message, nil for nobody yet.

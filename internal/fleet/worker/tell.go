@@ -149,9 +149,10 @@ func (a *Agent) presence() message.Presence {
 		p.HeldUp = fmt.Sprintf("its inbox has entries of others: it takes no message while %s there (--queue-depth)", there)
 		p.Busy = a.facts.InFlight != nil && !a.facts.Client.Ended()
 	}
-	if p.HeldUp == "" && a.o.Launcher == "" && a.ledger.Len() > 0 { // others run the sessions: does anybody?
-		switch state, sentence := a.facts.Explain(); state {
-		case see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker:
+	if l := a.facts.Launcher; p.HeldUp == "" && a.ledger.Len() > 0 {
+		idle := []see.State{see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker}
+		state, sentence := a.facts.Explain() // do others run sessions, or do those of the launcher begin?
+		if a.o.Launcher == "" && slices.Contains(idle, state) || l != nil && l.Troubled && a.facts.InFlight == nil {
 			p.HeldUp = sentence
 		}
 	}
