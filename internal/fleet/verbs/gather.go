@@ -175,9 +175,7 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 	if err != nil {
 		return err
 	}
-	s.Agents = slices.DeleteFunc(s.Agents, func(a agentSeen) bool {
-		return a.State == away && s.At.Sub(a.LastSeen) >= forgotten && len(a.Holds) == 0
-	})
+	s.Agents = slices.DeleteFunc(s.Agents, func(a agentSeen) bool { return a.isForgotten(s.At) })
 	for i, a := range s.Agents {
 		if asked[message.Key(a.Agent)] && a.State != away && a.State != over {
 			s.Agents[i].State = draining
@@ -252,6 +250,11 @@ func (s *seen) lookInto() {
 	for i, troubles := range see.TroublesAt(paths...) {
 		here[i].Troubles = troubles
 	}
+}
+
+// isForgotten keeps the list short where each start has a name of its own.
+func (a *agentSeen) isForgotten(now time.Time) bool {
+	return (a.State == away || a.State == over) && now.Sub(a.LastSeen) >= forgotten && len(a.Holds) == 0
 }
 
 // agentAt converts an agent's times to the server's clock: the age that the agent said, plus the time since.

@@ -2,6 +2,7 @@ package verbs
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 
@@ -48,4 +49,18 @@ func TestSeveralReleases(t *testing.T) {
 	s = &seen{Agents: s.Agents[:1]}
 	s.sayReleases()
 	assert.Empty(t, s.Warnings)
+}
+
+// An agent that holds nothing is forgotten after an hour, also one that ended in order.
+func TestAgentsThatAreForgotten(t *testing.T) {
+	now := time.Now()
+	seenAgo := func(is lives, ago time.Duration, holds ...holding) *agentSeen {
+		return &agentSeen{State: is, LastSeen: now.Add(-ago), Holds: holds}
+	}
+	for _, is := range []lives{away, over} {
+		assert.True(t, seenAgo(is, time.Hour).isForgotten(now), is)
+		assert.False(t, seenAgo(is, time.Hour-time.Second).isForgotten(now), is)
+		assert.False(t, seenAgo(is, time.Hour, holding{}).isForgotten(now), is)
+	}
+	assert.False(t, seenAgo(idle, time.Hour).isForgotten(now), "its AckWait is longer")
 }
