@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -433,4 +434,10 @@ func TestOtherSubjectsLeaveNoMessageBehind(t *testing.T) {
 	for _, s := range p.Steps {
 		assert.Equal(t, Keep, s.Action, "%v", s.Differs)
 	}
+}
+
+// A server that limits the window for duplicates takes a stream with that window, and all that belongs to it.
+func TestAServerThatLimitsTheWindow(t *testing.T) {
+	_, js := fleet.Start(t, func(o *server.Options) { o.JetStreamLimits.Duplicates = time.Minute }).Connect(t)
+	apply(t, js, wanted(func(w *Wanted) { w.Duplicates, w.Given["duplicates"] = time.Minute, true }))
 }

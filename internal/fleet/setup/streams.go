@@ -29,7 +29,7 @@ func (p *Plan) part(kind, name, is, asked string, of jetstream.StreamConfig) *pa
 func (p *Plan) bucket(name, is, description string, keep time.Duration, asked string) *part {
 	x := p.part("bucket", name, is, asked, jetstream.StreamConfig{
 		Name: "KV_" + name, Description: description, Subjects: []string{"$KV." + name + ".>"},
-		Duplicates: ownWindow, MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true, AllowMsgTTL: true,
+		MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true, AllowMsgTTL: true,
 	})
 	x.keepFor(&x.made, keep)
 	return x
@@ -66,11 +66,8 @@ func (x *part) keepFor(c *jetstream.StreamConfig, keep time.Duration) {
 	}
 }
 
-const (
-	ownWindow = 2 * time.Minute // for duplicates, as a server has it by default
-	// agentsTTL is how long an agent's presence stays.
-	agentsTTL = 30 * 24 * time.Hour
-)
+// agentsTTL is how long an agent's presence stays.
+const agentsTTL = 30 * 24 * time.Hour
 
 // work plans the stream of messages, and returns the configuration that it will have.
 func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
@@ -188,7 +185,7 @@ func (p *Plan) sides(ctx context.Context) error {
 		p.part("store", replies, "long replies, kept "+lasting(w.KeepResults), "keep-results", jetstream.StreamConfig{
 			Name: "OBJ_" + replies, Description: "replies of " + w.Stream + " that are too long for a message",
 			Subjects: []string{"$O." + replies + ".C.>", "$O." + replies + ".M.>"},
-			MaxAge:   w.KeepResults, Duplicates: ownWindow, AllowRollup: true, AllowDirect: true,
+			MaxAge:   w.KeepResults, AllowRollup: true, AllowDirect: true,
 		}),
 	} {
 		s, c, isThere, err := p.look(ctx, x)
