@@ -264,7 +264,7 @@ func SubjectsFlags(subjects []string) (flags []string) {
 
 // Consumer returns the consumer for the subject, or the default one. It creates none: the error says how to.
 func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject string) (jetstream.Consumer, error) {
-	if err := errors.Join(message.CheckStream(stream), CheckSubject(subject)); err != nil {
+	if err := errors.Join(message.CheckStream(stream), CheckSubject(subject), tooOld(js)); err != nil {
 		return nil, err
 	}
 	s, there, err := Consumers(ctx, js, stream)

@@ -167,12 +167,20 @@ func (p *Plan) refuseTaken(ctx context.Context, stream string, subjects []string
 	return nil
 }
 
+// tooOld refuses 2.12.0 and before: that compares each revision of a batch with that of its last key.
+func tooOld(js jetstream.JetStream) error {
+	var v [3]int
+	version := js.Conn().ConnectedServerVersion()
+	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); n == len(v) && slices.Compare(v[:], []int{2, 12, 1}) < 0 {
+		return fmt.Errorf("the server has version %s and writes one key at a time: agents need nats-server 2.12.1 or later", version)
+	}
+	return nil
+}
+
 func (p *Plan) sides(ctx context.Context) error {
 	w := p.w
-	var v [3]int // 2.12.0 compares each revision of a batch with that of its last key
-	version := p.js.Conn().ConnectedServerVersion()
-	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); n == len(v) && slices.Compare(v[:], []int{2, 12, 1}) < 0 {
-		p.refuse("the server has version %s and writes one key at a time: agents need nats-server 2.12.1 or later", version)
+	if err := tooOld(p.js); err != nil {
+		p.no = append(p.no, err)
 	}
 	results, dead, replies := message.Bucket(w.Stream), message.Dead(w.Stream), message.Replies(w.Stream)
 	for _, x := range []*part{
