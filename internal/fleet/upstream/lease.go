@@ -89,7 +89,7 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 		case err == nil:
 			u.reached("lease")
 			if l != nil && l.Agent != "" { // who may have answered since, which leaves the lease as it was
-				if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
+				if known, err := u.Known(ctx, c); err != nil || known != nil {
 					return Standing{Known: known}, err
 				}
 			}
@@ -111,7 +111,7 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 	case same && !l.Settled && l.Agent == c.Agent && !takes && !c.Taken.IsZero(): // else it may come from a backup
 		return 0, Standing{Lease: revision, Attempt: l.Attempt}, nil
 	}
-	if known, _, err := u.decision(ctx, c.ID); err != nil || known != nil && known.holds(c.Again) {
+	if known, err := u.Known(ctx, c); err != nil || known != nil {
 		return 0, Standing{Known: known}, err
 	}
 	switch {

@@ -96,6 +96,15 @@ func (u *Upstream) decision(ctx context.Context, id string) (*Record, uint64, er
 	return r, revision, nil
 }
 
+// Known returns the decision that holds about a claim's message, nil if there is none.
+func (u *Upstream) Known(ctx context.Context, c Claim) (*Record, error) {
+	known, _, err := u.decision(ctx, c.ID)
+	if known != nil && !known.holds(c.Again) {
+		known = nil
+	}
+	return known, err
+}
+
 // read returns the value of a key of the bucket of results, nil if there is none, and the revision that the next value
 // has to name: the one that the key has, or under which somebody removed it, or 0.
 func (u *Upstream) read(ctx context.Context, key string) (value []byte, revision uint64, err error) {

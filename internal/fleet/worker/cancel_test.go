@@ -51,3 +51,16 @@ func TestWhatIsDeletedIsCanceled(t *testing.T) {
 	assert.Contains(t, string(out), "canceled a: agent one has it")
 	w.eventually("that it is taken back", func() bool { return a.backlog() == 0 && len(a.held()) == 0 }, a)
 }
+
+// What is canceled does not wait on the stream until its time: it would be begun if that comes after the decision is
+// forgotten.
+func TestWhatIsPutOffIsCanceled(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	w.sendAt("later", `"not_before":"`+stamp(time.Hour)+`"`)
+	_, _, err := w.up.Cancel(fleet.Context(t), upstream.Claim{Message: message.Message{ID: "later", Seq: 1}})
+	require.NoError(t, err)
+	a := w.start("one", nil, "--no-session")
+	w.eventually("that it is off the stream", func() bool { return w.waiting() == 0 }, a)
+	assert.Empty(t, a.held())
+}

@@ -141,6 +141,12 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 		if !m.Expires.IsZero() && m.Expires.Before(until) {
 			until = m.Expires // it becomes a dead letter then
 		}
+		// A decision may not be kept until then. One with a key still keeps the next behind the one before it.
+		if known, err := a.up.Known(ctx, *c); err != nil {
+			return err
+		} else if known != nil && w.After == 0 {
+			return a.settledBefore(ctx, c, known)
+		}
 		return a.putOff(ctx, c, min(until.Sub(now), mostAhead), "it is not to be delivered before "+words.Stamp(m.NotBefore))
 	}
 	if w.After > 0 {
@@ -185,12 +191,7 @@ func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err er
 	case err != nil:
 		return false, err
 	case s.Known != nil:
-		left, err := a.up.Drop(ctx, *c)
-		if err == nil {
-			a.callNext(ctx, *c)
-			a.say(fmt.Sprintf("message %s was settled by %s before (%s): no turn is spent on it%s", words.Brief(c.ID), s.Known.By(), cmp.Or(s.Known.Outcome, "forgotten"), also(left)))
-		}
-		return false, err
+		return false, a.settledBefore(ctx, c, s.Known)
 	case s.Twin: // sent twice under one name: its turn comes once the first is settled
 		return false, a.putOff(ctx, c, a.ackWait, "")
 	case s.Rest > 0:
@@ -201,6 +202,16 @@ func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err er
 	}
 	c.Lease, c.Attempt = s.Lease, s.Attempt
 	return true, nil
+}
+
+// settledBefore takes a message off the stream that is decided.
+func (a *Agent) settledBefore(ctx context.Context, c *upstream.Claim, known *upstream.Record) error {
+	left, err := a.up.Drop(ctx, *c)
+	if err == nil {
+		a.callNext(ctx, *c)
+		a.say(fmt.Sprintf("message %s was settled by %s before (%s): no turn is spent on it%s", words.Brief(c.ID), known.By(), cmp.Or(known.Outcome, "forgotten"), also(left)))
+	}
+	return err
 }
 
 func refusal(data []byte) string {
