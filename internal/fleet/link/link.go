@@ -156,7 +156,7 @@ func (c *Conn) keeping(t *Target) []nats.Option {
 		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out late
 		nats.PingInterval(c.options.Ping),
 		nats.MaxPingsOutstanding(pingsLost),
-		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.unexplained.Store(nc); c.lost(cmp.Or(err, nc.LastError())) }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.unexplained.Store(nc); c.lost(t, cmp.Or(err, nc.LastError())) }),
 		nats.ReconnectHandler(func(*nats.Conn) { c.found() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.over) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaint(err) }),
@@ -231,17 +231,19 @@ const sayAgain = time.Minute
 // Connected reports whether the server is reachable. It does not ask the library, which holds its lock while it dials.
 func (c *Conn) Connected() bool { return c.awaySince.Load() == nil }
 
-func (c *Conn) lost(err error) {
-	now := time.Now()
-	c.awaySince.CompareAndSwap(nil, &now)
+func (c *Conn) lost(t *Target, err error) {
+	c.awaySince.CompareAndSwap(nil, new(time.Now()))
 	text := fmt.Sprintf("not connected to %s since %s", c.where, words.Stamp(*c.awaySince.Load()))
 	err, c.parting = cmp.Or(c.parting, err), nil
 	if err != nil {
 		text += ": " + reason(err)
 	}
 	text += ": it is tried again for ever"
-	if err != nil && isAuth(err) {
+	switch isRefused := err != nil && isAuth(err); {
+	case isRefused && (t.Creds != "" || t.NKey != "" || c.server != nil):
 		text += ", and new credentials in the same file count"
+	case isRefused: // the password of a URL or a context
+		text += " with the same password: if that has changed, end this process and start it anew"
 	}
 	c.options.Say(text)
 }

@@ -222,6 +222,18 @@ func TestCredentialsAreReadAgain(t *testing.T) {
 	require.Eventually(t, func() bool { return c.Connected() }, 5*time.Minute, time.Millisecond)
 }
 
+// A password is not read again, and nobody is to wait for that.
+func TestAPasswordThatChanges(t *testing.T) {
+	key, _ := newUser(t)
+	s := fleet.Start(t, users(t, key))
+	var told said
+	connect(t, &Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, Options{Say: told.say})
+	s.Reload(t, func(o *server.Options) { o.Users = []*server.User{{Username: "u", Password: "neu"}} })
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), "tried again for ever") }, 5*time.Minute, time.Millisecond)
+	assert.Contains(t, told.text(), "start it anew")
+	assert.NotContains(t, told.text(), "same file")
+}
+
 // What is wrong on the server is said once each and waited for; what is wrong here is not.
 func TestPatiently(t *testing.T) {
 	s := fleet.Start(t)
