@@ -6,6 +6,7 @@
 package flat
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
@@ -52,6 +53,9 @@ const MaxDepth = 1000
 
 // TooDeep reports whether valid JSON is nested deeper than MaxDepth.
 func TooDeep(text []byte) bool {
+	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) <= MaxDepth {
+		return false
+	}
 	depth, inString := 0, false
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -127,10 +131,11 @@ func (m *Members) Value(name string) Value { return Value(m.raw(name)) }
 
 // Raw returns the member's exact JSON, nil if it is missing or null.
 func (m *Members) Raw(name string) []byte {
-	if !m.Has(name) {
+	raw := m.raw(name)
+	if raw == "" || raw == "null" {
 		return nil
 	}
-	return []byte(m.raw(name))
+	return []byte(raw)
 }
 
 // Without calls f for each member that is not named, in order.

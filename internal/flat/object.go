@@ -84,7 +84,10 @@ func Text(quoted string) string {
 		return ""
 	}
 	text := quoted[1 : len(quoted)-1]
-	if strings.IndexByte(text, '\\') < 0 { // as nearly always
+	switch escaped, valid := strings.IndexByte(text, '\\') >= 0, utf8.ValidString(text); {
+	case !escaped && valid: // as nearly always
+		return text
+	case !escaped:
 		return strings.ToValidUTF8(text, "\uFFFD")
 	}
 	if !strings.Contains(text, `\u`) {
@@ -98,7 +101,7 @@ func Text(quoted string) string {
 // AppendText appends a string as JSON, on one line and safe inside HTML. Invalid UTF-8 becomes U+FFFD.
 func AppendText(b []byte, s string) []byte {
 	for i := range len(s) {
-		if c := s[i]; c >= utf8.RuneSelf || c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
+		if c := s[i]; c >= utf8.RuneSelf || c <= '\\' && (c < ' ' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&') {
 			if !utf8.ValidString(s) {
 				s = string([]rune(s)) // encoding/json would spell out the escape
 			}

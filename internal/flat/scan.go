@@ -113,13 +113,18 @@ func (s *scanner) quoted() bool {
 	if !s.takes('"') {
 		return false
 	}
-	for s.at < len(s.text) {
-		c := s.text[s.at]
-		s.at++
-		switch {
+	for i := s.at; i < len(s.text); i++ {
+		switch c := s.text[i]; {
+		case c > '\\': // most letters
 		case c == '"':
+			s.at = i + 1
 			return true
-		case c < ' ', c == '\\' && !s.escape():
+		case c == '\\':
+			if s.at = i + 1; !s.escape() {
+				return false
+			}
+			i = s.at - 1
+		case c < ' ':
 			return false
 		}
 	}
