@@ -10,7 +10,6 @@ import (
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
-	"heartbeat/orchestrate/effect"
 )
 
 // Over is a limit that was reached: that of a day, or one of the entry in flight.
@@ -152,8 +151,8 @@ type Settings struct {
 	Checks *check.Set
 }
 
-func (s Settings) policyFor(d *inbox.Delivery) Policy {
-	if _, ofRun := effect.MarkOf(d); ofRun && !s.Chosen {
+func (s Settings) policyFor(ofRun bool) Policy {
+	if ofRun && !s.Chosen {
 		return Retry
 	}
 	return cmp.Or(s.Policy, DeadLetter)

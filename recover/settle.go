@@ -79,7 +79,8 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 // complete adds to the situation what the delivery shows, with the charges and the failure that were just noted.
 func (a Asker) complete(s *situation, f *Flight, untold bool) {
 	f.Renew()
-	s.d, s.policy, s.used = f.Entry, a.policyFor(f.Entry), f.Entry.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)
+	mark, ofRun := effect.MarkOf(f.Entry)
+	s.d, s.policy, s.used = f.Entry, a.policyFor(ofRun), f.Entry.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)
 	if !s.Ended && !s.NotHandedOver && (!s.Overcome || untold) {
 		s.failure = f.Entry.Failure
 	}
@@ -88,7 +89,7 @@ func (a Asker) complete(s *situation, f *Flight, untold bool) {
 	}
 	s.unreached = func() bool { return f.unreached(s.Output) }
 	s.proof = sync.OnceValues(func() (reply string, finished bool) {
-		if m, _ := effect.MarkOf(f.Entry); m.Effect != "" || s.Ended {
+		if mark.Effect != "" || s.Ended {
 			return "", false // the effect of a run also needs its result
 		}
 		return f.finished()

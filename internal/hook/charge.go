@@ -21,7 +21,7 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	err := meter.ChargeTurn(tx, h.input.SessionID)
 	h.uncounted(err)
 	l := h.Limits
-	if !l.Entry.Spending() && !l.Day.Spending() && (d == nil || !recovery.LimitsOf(d, l).Entry.Spending()) {
+	if err != nil && !l.Entry.Spending() && !l.Day.Spending() && (d == nil || !recovery.LimitsOf(d, l).Entry.Spending()) {
 		err = nil // no limit misses what was not counted
 	}
 	tx.In(h.input.SessionID).NoteUncounted(causeOf(err))

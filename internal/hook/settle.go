@@ -108,7 +108,7 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 	if err != nil || report.Action == recovery.Owned {
 		return report, err
 	}
-	if h.settled, h.lastSettled = d, d.ID(); sight.Ended {
+	if h.settled, h.lastSettled = d, report.ID; sight.Ended {
 		h.answered = d
 		if h.gate.unsure && report.Action == recovery.Answered {
 			h.doubtful = d
