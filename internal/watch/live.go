@@ -26,7 +26,7 @@ import (
 
 // fps is the most frames a second. The library checks for changes that often, so a higher number costs more even
 // while nothing changes.
-const fps = 20
+const fps = 12
 
 // live shows the inboxes until a key or a signal ends it.
 func live(o *options, l *Lookout) error {
@@ -133,10 +133,10 @@ func (d *display) do(e Effect) tea.Cmd {
 }
 
 const (
-	// pollEvery is how often all inboxes are looked at for what no event reports, such as whether processes live.
-	// Where the system gives no events, blindEvery applies.
-	pollEvery  = 5 * time.Second
-	blindEvery = time.Second
+	// pollEvery is how often all inboxes are looked at for what no event reports, such as whether processes live. Each
+	// such look is followed by a rest pollRest times as long, up to pollMost. Without events, blindEvery applies.
+	pollEvery, pollRest, pollMost = 5 * time.Second, 500, 30 * time.Second
+	blindEvery                    = time.Second
 	// tickEvery is how often the clock and the ages are drawn.
 	tickEvery = time.Second
 	// soon is how long an event waits for others of the same commit, which changes several files.
@@ -155,7 +155,7 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 	} else {
 		w.all, w.blind = &fsnotify.Watcher{}, true // its channels stay silent
 	}
-	poll, tick := time.NewTicker(w.pollEvery()), time.NewTicker(tickEvery)
+	poll, tick := time.NewTicker(pollEvery), time.NewTicker(tickEvery)
 	defer poll.Stop()
 	defer tick.Stop()
 	due := time.NewTimer(0)
@@ -184,12 +184,14 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		found := l.Find(began)
 		if found { // before reading, so that no change falls in between
 			w.follow(l.Paths)
-			poll.Reset(w.pollEvery())
 		}
 		if all || found {
 			changed = nil
 		}
 		p, any := l.Look(ctx, began, changed)
+		if all || found {
+			poll.Reset(w.pollAfter(time.Since(began)))
+		}
 		changed, all, rest = map[string]bool{}, false, time.Since(began)*share
 		if any || found {
 			to.Send(told(func(b *Board) Effect { return b.Look(p) }))
@@ -203,11 +205,11 @@ type watch struct {
 	blind bool // some folder cannot be watched
 }
 
-func (w *watch) pollEvery() time.Duration {
+func (w *watch) pollAfter(took time.Duration) time.Duration {
 	if w.blind {
 		return blindEvery
 	}
-	return pollEvery
+	return max(pollEvery, min(pollRest*took, pollMost))
 }
 
 // follow watches the folders of these inboxes and no others.
