@@ -36,9 +36,8 @@ type pending struct {
 }
 
 // look compares everything but the dead letters with what was told, and records since when each condition was seen.
-func look(ctx context.Context, box *inbox.Inbox, st *state, o Options, launcher ...Occasion) *scan {
-	s := &scan{box: box, now: o.now(), st: st, holds: map[string]bool{}, pending: map[What]pending{}}
-	s.facts = see.Look(ctx, box)
+func look(box *inbox.Inbox, facts see.Facts, st *state, o Options, launcher ...Occasion) *scan {
+	s := &scan{box: box, now: o.now(), st: st, facts: facts, holds: map[string]bool{}, pending: map[What]pending{}}
 	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is measured below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
 	was := st.Seen

@@ -119,7 +119,7 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 		id = f.Identity()
 		_ = f.Close() // only read
 	}
-	s := look(ctx, box, load(box, id, o.now()), o)
+	s := look(box, see.Look(ctx, box), load(box, id, o.now()), o)
 	if err := s.findLetters(); err != nil {
 		return nil, err
 	}
@@ -166,7 +166,7 @@ func (t *teller) round(ctx context.Context) error {
 	t.report.Waiting, t.report.Next = 0, time.Time{}
 	repaired := repair(ctx, t.box) // what it cannot repair is told one commit later
 	t.st = load(t.box, t.lock, t.now())
-	s := look(ctx, t.box, t.st, t.Options, t.launcher...)
+	s := look(t.box, see.Look(ctx, t.box), t.st, t.Options, t.launcher...)
 	if err := s.findLetters(); err != nil {
 		return errors.Join(err, repaired)
 	}
@@ -181,7 +181,7 @@ func (t *teller) round(ctx context.Context) error {
 		return t.tellUnsaved(ctx, s, err)
 	}
 	t.launcher = nil // the state has it now
-	for s.total() > 0 {
+	for last := s.facts; s.total() > 0; {
 		o := t.choose(s)
 		if o == nil {
 			return t.settle(s)
@@ -193,7 +193,8 @@ func (t *teller) round(ctx context.Context) error {
 			return err
 		}
 		if o.What == DeadLetter { // they may be many and the command slow, so newer and more urgent occasions go first
-			now := look(ctx, t.box, t.st, t.Options)
+			last = see.LookAgain(ctx, t.box, &last, time.Now())
+			now := look(t.box, last, t.st, t.Options)
 			for _, what := range byUrgency[:slices.Index(byUrgency, Limit)] {
 				s.pending[what] = now.pending[what]
 			}
