@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unsafe"
 )
 
 // Members are the members of a JSON object. A member that is missing or null reads as the zero value. So does
@@ -54,25 +55,11 @@ const MaxDepth = 1000
 // TooDeep reports whether valid JSON is nested deeper than MaxDepth.
 func TooDeep(text []byte) bool {
 	if bytes.Count(text, []byte("{"))+bytes.Count(text, []byte("[")) <= MaxDepth {
-		return false
+		return false // as nearly always
 	}
-	depth, inString := 0, false
-	for i := 0; i < len(text); i++ {
-		switch c := text[i]; {
-		case c == '\\':
-			i++ // an escape, which only occurs in strings
-		case c == '"':
-			inString = !inString
-		case inString:
-		case c == '{' || c == '[':
-			if depth++; depth > MaxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
+	s := scanner{text: unsafe.String(unsafe.SliceData(text), len(text)), most: MaxDepth}
+	s.space()
+	return !s.value(0)
 }
 
 // Err returns an error for the first member of the wrong type.
@@ -131,11 +118,10 @@ func (m *Members) Value(name string) Value { return Value(m.raw(name)) }
 
 // Raw returns the member's exact JSON, nil if it is missing or null.
 func (m *Members) Raw(name string) []byte {
-	raw := m.raw(name)
-	if raw == "" || raw == "null" {
-		return nil
+	if raw := m.raw(name); raw != "" && raw != "null" {
+		return []byte(raw)
 	}
-	return []byte(raw)
+	return nil
 }
 
 // Without calls f for each member that is not named, in order.
@@ -196,7 +182,7 @@ func (v Value) Items() (all []Value) {
 	case v[0] != '[':
 		return []Value{v}
 	}
-	s := scanner{text: string(v)}
+	s := scanner{text: string(v), most: maxNesting}
 	s.list(1, ']', func() bool {
 		from := s.at
 		if !s.value(1) {

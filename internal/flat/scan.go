@@ -15,13 +15,14 @@ const maxNesting = 10_000
 type scanner struct {
 	text string
 	at   int
+	most int // how deeply the text may be nested
 }
 
 // scanObject calls member for each member of an object, with the name and the value as they are spelled,
 // until member returns false. ok is false if it did, or if the text is not valid JSON, of which the first
 // members may have been passed on. isObject is false for any other value.
 func scanObject(text string, member func(name, value string) bool) (isObject, ok bool) {
-	s := scanner{text: text}
+	s := scanner{text: text, most: maxNesting}
 	s.space()
 	if s.peek() == '{' {
 		isObject, ok = true, s.object(1, member)
@@ -95,9 +96,9 @@ func (s *scanner) array(depth int) bool {
 func (s *scanner) list(depth int, end byte, item func() bool) bool {
 	s.at++
 	if s.space(); s.takes(end) {
-		return depth <= maxNesting
+		return depth <= s.most
 	}
-	for depth <= maxNesting && item() {
+	for depth <= s.most && item() {
 		if s.space(); s.takes(end) {
 			return true
 		}
