@@ -156,10 +156,7 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		w.all, w.blind = &fsnotify.Watcher{}, true // its channels stay silent
 	}
 	poll, tick := time.NewTicker(pollEvery), time.NewTicker(tickEvery)
-	defer poll.Stop()
-	defer tick.Stop()
 	due := time.NewTimer(0)
-	defer due.Stop()
 	changed, all, rest := map[string]bool{}, true, time.Duration(0)
 	for {
 		select {
@@ -175,7 +172,8 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 			changed[filepath.Dir(e.Name)] = true
 			continue
 		case <-w.all.Errors:
-			continue // too many events: polling finds what changed
+			all = true // too many events: the next one has all inboxes looked at
+			continue
 		case <-poll.C:
 			all = true
 		case <-due.C:
