@@ -172,7 +172,7 @@ func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 	if len(names.ids) == 0 {
 		return nil
 	}
-	known, err := names.find(t)
+	known, err := names.find(t, names.ids)
 	if err != nil {
 		return err
 	}

@@ -83,7 +83,7 @@ func (s *Twins) Of(t *Tx, l Letter) error {
 	if !s.ids[l.ID] {
 		return nil
 	}
-	found, err := s.find(t)
+	found, err := s.find(t, map[string]bool{l.ID: true})
 	p, there := found[l.ID]
 	if err != nil || !there || p.where == setAside || p.where == FoundAnswered && p.at.Before(l.DeadLetteredAt) || t.asksElse(p, l.Text()) {
 		return err
@@ -94,7 +94,7 @@ func (s *Twins) Of(t *Tx, l Letter) error {
 // find locates the entries with those envelope ids, without dead letters. It reads everything.
 func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	l := nameSearch{ids: ids}
-	found, err := l.find(t)
+	found, err := l.find(t, ids)
 	maps.DeleteFunc(found, func(_ string, p place) bool { return p.where == setAside })
 	return found, err
 }
@@ -204,8 +204,8 @@ type nameSearch struct {
 
 // needle is the only id, "" for several.
 func (l *nameSearch) needle() string {
-	for id := range l.ids {
-		if len(l.ids) == 1 {
+	if len(l.ids) == 1 {
+		for id := range l.ids {
 			return id
 		}
 	}
@@ -232,8 +232,8 @@ func (l *nameSearch) searchUnlocked(b *Inbox) (err error) {
 	return l.searchQueue(v.tx)
 }
 
-// find locates the entries with those ids, dead letters included.
-func (l *nameSearch) find(t *Tx) (map[string]place, error) {
+// find locates the entries with these of its ids, dead letters included.
+func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) {
 	if err := l.searchOutcomes(t.box); err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func (l *nameSearch) find(t *Tx) (map[string]place, error) {
 	}
 	found := map[string]place{}
 	note := func(id string, p place) bool {
-		if _, known := found[id]; l.ids[id] && !known {
+		if _, known := found[id]; ids[id] && !known {
 			found[id] = p
 		}
 		return true
@@ -258,7 +258,7 @@ func (l *nameSearch) find(t *Tx) (map[string]place, error) {
 	if _, err := t.findScheduled(note); err != nil {
 		return nil, err
 	}
-	for id := range l.ids {
+	for id := range ids {
 		for _, p := range l.queued[id] {
 			if p.start >= t.st.Cursor {
 				note(id, p)

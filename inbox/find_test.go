@@ -37,7 +37,7 @@ func TestLookedGoesOnFromWhereItWas(t *testing.T) {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, tx.Close()) }()
-				found, err := names.find(tx)
+				found, err := names.find(tx, names.ids)
 				require.NoError(t, err)
 				return found
 			}
@@ -106,7 +106,7 @@ func TestLookFirst(t *testing.T) {
 				tx, err := box.Begin(context.Background())
 				require.NoError(t, err)
 				defer func() { require.NoError(t, tx.Close()) }()
-				return names.find(tx)
+				return names.find(tx, names.ids)
 			}
 			names := nameSearch{ids: ids}
 			require.NoError(t, names.searchUnlocked(box))
