@@ -35,6 +35,9 @@ type Agent struct {
 	// ToolRuns reports whether a transcript of that size ends while a tool runs that the model asked for.
 	ToolRuns func(transcript string, size int64) bool
 
+	// Interrupted reports whether a transcript shows, from an offset on, that a person ended this prompt's turn.
+	Interrupted func(transcript, promptID string, from int64) bool
+
 	// LastFailed reports whether a transcript shows that an API error has just ended the session's last turn, as
 	// [Seen.Failed] does for a text's turn; nil if the client tells a hook.
 	LastFailed func(transcript string) (name, message string, failed bool)
@@ -49,11 +52,11 @@ type Agent struct {
 var all = []*Agent{
 	{
 		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
-		Begin: []string{codex.Command, "exec", "Say ready."}, LastFailed: codex.LastFailed, owns: codex.IsRollout, is: codex.IsName, seen: func(d Delivery) Seen { return codex.Delivery(d) },
+		Begin: []string{codex.Command, "exec", "Say ready."}, Interrupted: func(string, string, int64) bool { return false }, LastFailed: codex.LastFailed, owns: codex.IsRollout, is: codex.IsName, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
 		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said, ToolRuns: claude.ToolRuns,
-		Begin: []string{claude.Command, "Say ready."}, owns: func(string) bool { return true }, is: func(program string) bool { return program == claude.Command }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
+		Begin: []string{claude.Command, "Say ready."}, Interrupted: claude.Interrupted, owns: func(string) bool { return true }, is: func(program string) bool { return program == claude.Command }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }
 

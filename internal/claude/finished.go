@@ -3,6 +3,7 @@ package claude
 import (
 	"strings"
 
+	"heartbeat/internal/agent/handed"
 	"heartbeat/internal/flat"
 )
 
@@ -68,6 +69,16 @@ func textOf(l *flat.Members) string {
 		}
 	}
 	return strings.Join(all, "\n")
+}
+
+// Interrupted reports whether a person ended this prompt's turn, by Esc or by refusing a tool. It reads only the last
+// 256 KiB of the transcript.
+func Interrupted(path, promptID string, from int64) (interrupted bool) {
+	err := handed.Back(path, from, TranscriptSize(path), func(line []byte) {
+		l := flat.Begun(line)
+		interrupted = interrupted || isPrompt(l) && l.String("promptId") == promptID && strings.HasPrefix(textOf(l), "[Request interrupted by user")
+	})
+	return err == nil && promptID != "" && interrupted
 }
 
 // Prompted is a text that a client got as its prompt at its start, with what is needed to find it in the transcript.

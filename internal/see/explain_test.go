@@ -107,6 +107,8 @@ func TestExplain(t *testing.T) {
 		"locked by nobody knows whom": {facts(func(f *see.Facts) { f.LockedBy, f.LockedFor = -1, 2*time.Second }),
 			see.Locked, "a process that cannot be named has held the lock of the inbox for more than 2s: everything waits until it goes on or ends"},
 
+		"in flight, and interrupted": {facts(func(f *see.Facts) { f.InFlight, f.Sessions, f.Interrupted = inFlight(), session(), true }),
+			see.Answering, "the entry 0123456789ab is in flight, and a person interrupted its turn: the end of the next turn of session s1, or of the session, decides about the entry"},
 		"in flight": {facts(func(f *see.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(), waiting(3) }),
 			see.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
 		"in flight, life unknown": {facts(func(f *see.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(machine.Unknown)) }),

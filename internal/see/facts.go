@@ -88,8 +88,8 @@ type Workers struct {
 	Sessions []Session // the one heard of last comes first
 	// Client is whether the owner of the entry in flight lives.
 	Client machine.Life
-	// Woken says that the entry in flight should wake its idle session, and Bound that the session took it up.
-	Woken, Bound bool
+	// Woken says that the entry in flight should wake its session, Bound that it did, Interrupted that a person ended it.
+	Woken, Bound, Interrupted bool
 	// Prompted says that the session starts with the entry in flight as its prompt.
 	Prompted bool
 	// Launcher is the heartbeat-launch that works on the inbox, or nil.

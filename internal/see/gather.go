@@ -11,6 +11,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
@@ -215,7 +216,8 @@ func survey(v *inbox.View, f *Facts) (err error) {
 	}
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
-		f.Client, f.Woken, f.Bound, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, e.Prompted
+		interrupted := agent.Of(e.Transcript).Interrupted(e.Transcript, f.InFlight.PromptID, e.TranscriptSize)
+		f.Client, f.Woken, f.Bound, f.Interrupted, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, interrupted, e.Prompted
 	}
 	return err
 }

@@ -195,6 +195,8 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 		return Waking, fmt.Sprintf("waiting for %s to take up %s, handed over at %s to wake it, attempt %d: if it never does, the session's next turn or end decides about the entry", name, entry, f.ago(d.DeliveredAt), d.Attempt)
 	case d.Failure != nil:
 		return Failed, fmt.Sprintf("%s is in flight, and its turn ended in an error at %s (%s): %s waits at its prompt, and its next turn decides about the entry", entry, words.Stamp(d.Failure.At), d.Failure, name)
+	case f.Interrupted:
+		return Answering, fmt.Sprintf("%s is in flight, and a person interrupted its turn: the end of the next turn of %s, or of the session, decides about the entry", entry, name)
 	}
 	if state, sentence := f.checks(d, entry); sentence != "" {
 		return state, sentence

@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -49,6 +50,9 @@ func TestHeartbeatInterrupted(t *testing.T) {
 				require.NoError(t, err)
 				assert.Len(t, r.results(), 1)
 				require.NotNil(t, r.flying(), "an interrupted turn has no Stop")
+				if when == written { // else the client may take the turn back, and note nothing
+					r.until(ctx, "status says so", func() bool { return strings.Contains(r.status().Why, "a person interrupted its turn") })
+				}
 
 				require.NoError(t, s.Submit(ctx, prompt(2)))
 				r.until(ctx, "the stop is approved", r.approved)
