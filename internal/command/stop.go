@@ -27,12 +27,11 @@ var stopVerb = cli.Verb{
 	Long: `End the launcher that works on an inbox, as SIGTERM does: it delivers nothing more,
 lets the entry in flight be answered (for --drain-timeout at the most), ends its
 session, and ends with status 0. What waits goes on waiting. stop returns once the
-launcher has ended.
+launcher has ended. One that was told before is not told again.
 
 With --now it does not wait for the answer. What becomes of the entry is said by the
 launcher's --on-orphan: retry gives it back, uncounted, deadletter sets it aside as
-stopped, and drop drops it. So it is after a second stop --now, or a second SIGTERM,
-of one that was told before.
+stopped, and drop drops it. A second SIGTERM does the same.
 
 The hook is another command, heartbeat-stop: heartbeat hook --help.
 
@@ -82,9 +81,11 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	died := machine.WatchProcess(its.PID).Died()
-	err = tell(its)
+	if !isTold(box, its) { // twice is --now
+		err = tell(its)
+	}
 	if err == nil && o.now {
-		if err = awaitTold(ctx, box, died); err == nil {
+		if err = awaitTold(ctx, box, its, died); err == nil {
 			err = tell(its)
 		}
 	}
@@ -186,21 +187,20 @@ const (
 	toldPatience = 5 * time.Second
 )
 
-func awaitTold(ctx context.Context, box *inbox.Inbox, died <-chan struct{}) error {
-	tick := time.NewTicker(toldPoll)
-	defer tick.Stop()
-	for late := time.After(toldPatience); ; {
-		if strings.HasPrefix(see.SignOf(box)[1], "it ends") {
-			return nil
-		}
+// isTold reports whether the launcher has noted an order to end, by its own sign: one killed before may have left another.
+func isTold(box *inbox.Inbox, its machine.Entry) bool {
+	sign := see.SignOf(box)
+	return sign[0] == strconv.Itoa(its.PID) && strings.HasPrefix(sign[1], "it ends")
+}
+
+func awaitTold(ctx context.Context, box *inbox.Inbox, its machine.Entry, died <-chan struct{}) error {
+	for give := time.Now().Add(toldPatience); ctx.Err() == nil && time.Now().Before(give) && !isTold(box, its); {
 		select {
-		case <-tick.C:
-		case <-late:
-			return nil
+		case <-time.After(toldPoll):
 		case <-died:
 			return nil
 		case <-ctx.Done():
-			return ctx.Err()
 		}
 	}
+	return ctx.Err()
 }
