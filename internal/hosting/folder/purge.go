@@ -30,7 +30,7 @@ func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) er
 	if err != nil {
 		return err
 	}
-	err = lock.purge(ctx, before, unanswered)
+	err = lock.Purge(ctx, before, unanswered)
 	return errors.Join(err, lock.Release())
 }
 
@@ -59,9 +59,9 @@ func (f Folder) mayPurge(db *store.Store, before time.Time, unanswered bool) err
 	return keepsEmpty(f, before)
 }
 
-// purge first marks the folder, so that it counts as gone even after a kill. Then it forgets the
-// record, renames the folder, so that it disappears at once and whole, and removes it.
-func (l *Lock) purge(ctx context.Context, before time.Time, unanswered bool) error {
+// Purge is [Folder.Purge] for the lock's holder. It first marks the folder, so that it counts as gone even after a kill.
+// Then it forgets the record, renames the folder, so that it disappears at once and whole, and removes it.
+func (l *Lock) Purge(ctx context.Context, before time.Time, unanswered bool) error {
 	f := l.Folder
 	err := f.mayPurge(l.DB, before, unanswered)
 	if err == nil {

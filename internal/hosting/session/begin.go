@@ -126,6 +126,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		var count int64
 		if _, count, err = lock.DB.Last(ctx, f.ID); count > 0 {
 			err = used("was used before, for a session whose folder was removed and whose transcript stays: take another one")
+			_ = lock.Purge(ctx, time.Now().Add(time.Hour), true) // the folder made just now would pass for a dead session
 		}
 	case err != nil:
 	case folder.IsHosted(old):
