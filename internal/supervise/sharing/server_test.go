@@ -135,7 +135,7 @@ func TestTheSizeOfWhoTypes(t *testing.T) {
 	assert.True(t, s.server.Attended())
 	s.eventually("the first's", func() bool { return s.size == [2]int{20, 50} })
 	b := s.attaches(hello{size: size{31, 70}})
-	b.shows("somebody else types")
+	b.shows("somebody else types (--take)")
 	require.NoError(t, writeJSON(b.conn, frameSize, size{41, 80}))
 	require.NoError(t, writeJSON(a.conn, frameSize, size{11, 60}))
 	s.eventually("the first's new one", func() bool { return s.size == [2]int{10, 60} })

@@ -81,7 +81,7 @@ func (w *watcher) line() string {
 	case w.watches:
 		text += "you watch"
 	default:
-		text += "somebody else types"
+		text += "somebody else types (--take)"
 	}
 	if w.key != "" {
 		text += ", " + w.key + " leaves the session to itself"
