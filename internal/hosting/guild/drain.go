@@ -180,9 +180,12 @@ func (b Outbox) Adopt(ctx context.Context) (bad []DrainOutcome, err error) {
 		return nil, fmt.Errorf("read the unsent reports: %w", err)
 	}
 	for _, dir := range []string{filepath.Join(b.dir, "running"), b.dir} {
-		names, _, namesErr := disk.Names(dir, maxReports)
+		names, more, namesErr := disk.Names(dir, maxReports)
 		if errors.Is(namesErr, fs.ErrNotExist) {
 			continue
+		}
+		if more {
+			namesErr = fmt.Errorf("%s holds more than %d files, and the rest was not looked at: run heartbeat-host drain-dlq --once until it is", dir, maxReports)
 		}
 		err = errors.Join(err, namesErr)
 		for _, name := range names {

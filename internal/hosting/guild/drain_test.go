@@ -290,3 +290,13 @@ func TestKilledAtEachCall(t *testing.T) {
 		assert.Equal(t, 1, got.Record.Applied)
 	})
 }
+
+// A folder with more files than one pass looks at is no success.
+func TestMoreFilesThanAreLookedAt(t *testing.T) {
+	b := newBox(t)
+	for i := range maxReports + 1 {
+		write(t, filepath.Join(b.dir, fmt.Sprint(i)), "")
+	}
+	_, err := Drain(t.Context(), DrainOptions{DB: b.guild})
+	require.ErrorContains(t, err, "holds more than 10000 files, and the rest was not looked at: run heartbeat-host drain-dlq --once until it is")
+}
