@@ -117,11 +117,15 @@ type log struct {
 	mu   sync.Mutex
 	file *disk.File // nil if it cannot be written
 	tail words.Tail // the end of the client's standard error
+	room int        // for its beginning, in bytes; negative once it did not fit
 }
+
+// mostStderr is how much of the client's standard error a log gets, in bytes: a session may run for weeks.
+const mostStderr = 64 << 20
 
 // openLog opens the log of a session for appending. After an error there is no log.
 func openLog(dir, id string) (*log, error) {
-	l := &log{path: filepath.Join(dir, id+".log")}
+	l := &log{path: filepath.Join(dir, id+".log"), room: mostStderr}
 	err := os.MkdirAll(dir, 0o755)
 	if err == nil {
 		l.file, _, err = disk.OpenAppend(l.path)
@@ -144,7 +148,13 @@ func (l *log) linef(format string, args ...any) { l.line(fmt.Sprintf(format, arg
 func (l *log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.append(b)
+	before := l.room
+	switch l.room -= len(b); {
+	case l.room >= 0:
+		l.append(b)
+	case before >= 0:
+		l.append([]byte("\n[babysitter] the client has written over 64 MiB to its standard error: the rest is left out\n"))
+	}
 	l.tail.Most = utf8.UTFMax * (folder.MaxStderr + 1) // one more, since the first may be cut
 	return l.tail.Write(b)
 }
