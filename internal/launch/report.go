@@ -13,8 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/term"
-
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
@@ -123,8 +122,7 @@ func (f reportFile) write(r *supervise.Report, stdout io.Writer) error {
 	}
 	text = append(text, '\n')
 	if f == toStdout {
-		isTerminal := func(f *os.File) bool { return term.IsTerminal(int(f.Fd())) }
-		_, err := words.OnScreen(stdout, isTerminal).Write(text)
+		_, err := words.OnScreen(stdout, cli.IsTerminal).Write(text)
 		return err
 	}
 	if err := f.replaceable(); err != nil {
