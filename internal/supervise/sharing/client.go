@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/creack/pty"
 	"golang.org/x/term"
@@ -80,14 +81,21 @@ type bye string
 
 func (b bye) Error() string { return words.Line(string(b)) }
 
+// greetPatience is how long a launcher may take for its hello: a stopped one never says it. The tests change it.
+var greetPatience = drawPatience
+
 // greet introduces the watcher and learns the session's name.
 func (w Watch) greet(conn *net.UnixConn) (session string, err error) {
 	h := hello{Version: version, size: w.size(), Watch: w.Only, Take: w.Take, Key: w.Detach.Name}
 	if err := writeJSON(conn, frameHello, h); err != nil && !errors.Is(err, syscall.EPIPE) { // its answer says why
 		return "", fmt.Errorf("speak to the launcher: %w", err)
 	}
+	_ = conn.SetReadDeadline(time.Now().Add(greetPatience)) // sockets have deadlines
 	kind, text, err := readFrame(conn, maxSent)
+	_ = conn.SetReadDeadline(time.Time{}) // likewise
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return "", fmt.Errorf("the launcher has said nothing for %v: look whether it is stopped, and let it go on (kill -CONT)", greetPatience)
 	case err != nil:
 		return "", fmt.Errorf("the launcher said nothing: %w", err)
 	case kind == frameBye:

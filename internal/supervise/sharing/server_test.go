@@ -344,3 +344,17 @@ func TestNoServer(t *testing.T) {
 	assert.False(t, none.TypedSince(time.Time{}))
 	assert.Empty(t, none.Path())
 }
+
+// A stopped launcher takes connections and never answers, which a person is told.
+func TestALauncherThatSaysNothing(t *testing.T) {
+	greetPatience = time.Millisecond
+	t.Cleanup(func() { greetPatience = drawPatience })
+	folder := t.TempDir()
+	l, err := socket.Listen(folder, SocketName)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Close()) }()
+	conn, err := socket.Dial(t.Context(), folder, SocketName)
+	require.NoError(t, err)
+	_, err = Attach(t.Context(), conn, Watch{In: os.Stdin, Out: os.Stdin})
+	assert.EqualError(t, err, "the launcher has said nothing for 1ms: look whether it is stopped, and let it go on (kill -CONT)")
+}
