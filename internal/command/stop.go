@@ -81,11 +81,12 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	died := machine.WatchProcess(its.PID).Died()
-	if !isTold(box, its) { // twice is --now
+	told := isTold(box, its)
+	if o.now || !told { // twice is --now
 		err = tell(its)
 	}
 	if err == nil && o.now {
-		if err = awaitTold(ctx, box, its, died); err == nil {
+		if err = awaitTold(ctx, box, its, told, died); err == nil {
 			err = tell(its)
 		}
 	}
@@ -193,11 +194,11 @@ func isTold(box *inbox.Inbox, its machine.Entry) bool {
 	return sign[0] == strconv.Itoa(its.PID) && strings.HasPrefix(sign[1], "it ends")
 }
 
-func awaitTold(ctx context.Context, box *inbox.Inbox, its machine.Entry, died <-chan struct{}) error {
-	for give := time.Now().Add(toldPatience); ctx.Err() == nil && time.Now().Before(give) && !isTold(box, its); {
+func awaitTold(ctx context.Context, box *inbox.Inbox, its machine.Entry, before bool, died <-chan struct{}) error {
+	for give := time.Now().Add(toldPatience); ctx.Err() == nil && time.Now().Before(give) && (before || !isTold(box, its)); {
 		select {
 		case <-time.After(toldPoll):
-		case <-died:
+		case <-died: // it was told before, by more than --timeout
 			return nil
 		case <-ctx.Done():
 		}
