@@ -35,7 +35,10 @@ type launcher struct {
 func (l *launcher) run(taken *signals.Taken) int {
 	m, o := l.messages, &l.work.Terminal
 	withoutCI, err := l.complete()
-	heard := map[bool]io.Writer{true: &l.mail, false: m}[l.output == showMail] // nobody needs a mail about it alone
+	heard := io.Writer(m)
+	if l.output == showMail { // nobody needs a mail about it alone
+		heard = &l.mail
+	}
 	if err == nil && l.work.Inbox != "" && cli.SayFound(l.set, cli.Streams{Command: CommandName, Err: heard}) {
 		err = Foreign(l.work.Inbox)
 	}
