@@ -1,6 +1,7 @@
 package nats_test
 
 import (
+	"cmp"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -124,4 +125,21 @@ func TestTheAgentIsHardenedAlike(t *testing.T) {
 		}
 	}
 	assert.True(t, hardening)
+}
+
+// What the units say to enable starts again with the machine.
+func TestWhatIsEnabledCanBe(t *testing.T) {
+	units, err := filepath.Glob("../*/*.service")
+	require.NoError(t, err)
+	enabled := 0
+	for _, unit := range units {
+		for _, m := range regexp.MustCompile(`enable --now ([a-z-]+@?)\w*(\.timer)?`).FindAllStringSubmatch(read(t, unit), -1) {
+			named, err := filepath.Glob("../*/" + m[1] + cmp.Or(m[2], ".service"))
+			require.NoError(t, err)
+			require.Len(t, named, 1, m[0])
+			assert.Contains(t, read(t, named[0]), "\n[Install]\nWantedBy=", named[0])
+			enabled++
+		}
+	}
+	assert.NotZero(t, enabled)
 }
