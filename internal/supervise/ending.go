@@ -210,5 +210,5 @@ func (r *run) suffer(e *ending) {
 	if r.trouble.tells(e.reason, now) {
 		r.tells.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch waits, and tries again: " + cause})
 	}
-	r.service.extend(time.Until(r.pace.notBefore))
+	extendTimeout(time.Until(r.pace.notBefore) + startTime)
 }

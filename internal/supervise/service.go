@@ -45,12 +45,12 @@ func (s *service) ready() {
 	s.once.Do(func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyReady) })
 }
 
-// startTime is how long a start may take after a rest.
-const startTime = 2 * time.Minute
+// startTime is how long a start may take after a rest, and endTime an end after --drain-timeout.
+const startTime, endTime = 2 * time.Minute, 30 * time.Second
 
-// extend reports that the first session comes only after a rest.
-func (s *service) extend(rest time.Duration) {
-	_, _ = daemon.SdNotify(false, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", (rest+startTime).Microseconds()))
+// extendTimeout has the manager wait at least so long for the start or the stop that it waits for.
+func extendTimeout(by time.Duration) {
+	_, _ = daemon.SdNotify(false, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", by.Microseconds()))
 }
 
 // end reports the end of the work, and why. A drained inbox that needed no session counts as ready first.

@@ -54,6 +54,7 @@ func (r *run) heedStop() (callOff func()) {
 		}
 		if r.Warm {
 			drained = time.After(r.DrainTimeout)
+			extendTimeout(r.DrainTimeout + endTime)
 		}
 		r.sign.say("it ends")
 		ask()
