@@ -213,7 +213,7 @@ func TestStuckStates(t *testing.T) {
 			w.mount("256k")
 			w.queue("one")
 			w.fillDisk()
-		}, see.Full, "the file system of <dir> is full (0 B left): free some space or inodes, and the next turn goes on"},
+		}, see.Full, "the file system of <dir> is full (no space or no inode left): free some space or inodes, and the next turn goes on"},
 		{"the directory is read-only", func(w *world) {
 			w.queue("one", "two")
 			w.stop("ready")

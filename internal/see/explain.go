@@ -74,7 +74,11 @@ func (f Facts) broken() (State, string) {
 	case f.Unwritable != nil:
 		return Unwritable, fmt.Sprintf("this user cannot change anything in %s (%v): make it writable, or run the session as the user that owns it", f.Dir, f.Unwritable)
 	case work && f.Full():
-		return Full, fmt.Sprintf("the file system of %s is full (%s left): free some space or inodes, and the next turn goes on", f.Dir, words.Size(f.Space))
+		left := "no space or no inode left"
+		if f.Space > 0 {
+			left = words.Size(f.Space) + " left"
+		}
+		return Full, fmt.Sprintf("the file system of %s is full (%s): free some space or inodes, and the next turn goes on", f.Dir, left)
 	case f.LockedBy != 0:
 		return Locked, fmt.Sprintf("%s has held the lock of the inbox for more than %s: everything waits until it goes on or ends", process(f.LockedBy, f.LockedName), f.LockedFor)
 	}

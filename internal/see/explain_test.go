@@ -96,6 +96,8 @@ func TestExplain(t *testing.T) {
 			see.Full, "the file system of /w is full (204.8 kB left): free some space or inodes, and the next turn goes on"},
 		"full to the last byte": {facts(func(f *see.Facts) { f.Space, f.InFlight = 1, inFlight() }),
 			see.Full, "the file system of /w is full (1 B left): free some space or inodes, and the next turn goes on"},
+		"no inode": {facts(func(f *see.Facts) { f.Space, f.InFlight = 0, inFlight() }),
+			see.Full, "the file system of /w is full (no space or no inode left): free some space or inodes, and the next turn goes on"},
 		"full, and nothing to do": {facts(func(f *see.Facts) { f.Space = 0 }),
 			see.Empty, "empty: nothing is queued"},
 		"full as far as is known": {facts(func(f *see.Facts) { f.Space, f.Backlog = -1, waiting(1) }),
