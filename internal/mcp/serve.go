@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -171,16 +172,15 @@ func listenUnix(path string) (net.Listener, error) {
 
 // readToken reads the first line of a file that nobody else may read.
 func readToken(path string) (string, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return "", fmt.Errorf("--token-file: %w: make it first, as in `(umask 077; openssl rand -hex 32 > token)`", err)
-	}
-	if info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
-		return "", fmt.Errorf("--token-file %s: others may read or change it (its mode is %04o): chmod 600", path, info.Mode().Perm())
-	}
 	text, err := disk.ReadFile(path, maxToken)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w: make it first, as in `(umask 077; openssl rand -hex 32 > token)`", err)
+	}
 	if err != nil {
 		return "", fmt.Errorf("--token-file: %w", err)
+	}
+	if info, err := os.Stat(path); err == nil && info.Mode().IsRegular() && info.Mode().Perm()&0o077 != 0 {
+		return "", fmt.Errorf("--token-file %s: others may read or change it (its mode is %04o): chmod 600", path, info.Mode().Perm())
 	}
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	token := strings.TrimSpace(string(line))

@@ -165,6 +165,9 @@ func TestATokenFile(t *testing.T) {
 	}
 	_, err := readToken(filepath.Join(dir, "none"))
 	require.ErrorContains(t, err, "make it first")
+	_, err = readToken(filepath.Join(dir, "empty", "none")) // below a file
+	require.ErrorContains(t, err, "not a directory")
+	assert.NotContains(t, err.Error(), "make it first")
 }
 
 // The server as a client starts it. What a session before left behind speaks for no entry.
