@@ -122,7 +122,7 @@ const (
 	EventScheduled   EventKind = "scheduled"
 	EventRedelivered EventKind = "redelivered"
 	EventDropped     EventKind = "dropped"
-	EventElsewhere   EventKind = "resolved elsewhere" // a run's effect got its result by other means; counted as "dropped"
+	EventElsewhere   EventKind = "resolved elsewhere" // a run's entry was needed no more; counted as "dropped"
 	EventRequeued    EventKind = "requeued"
 	EventPurged      EventKind = "purged"
 	EventLate        EventKind = "late answer" // a dead letter's turn has ended

@@ -194,11 +194,12 @@ func (b *Bridge) Stopped() (why string, since time.Time) {
 				since = time.Unix(0, i.Mtime)
 			}
 		case a.Over != "" && !b.waits(a.Entry):
-			return "effect " + w.Effect + ": " + a.Over + ": heartbeat result hands its result over, and dead-letter requeue asks again", a.Since
+			requeue := words.Shell("heartbeat", "dead-letter", "requeue", "--inbox", b.Box.Path(), a.Entry)
+			return "effect " + w.Effect + ": " + a.Over + ": heartbeat result hands its result over, and `" + requeue + "` asks again", a.Since
 		}
 	}
 	if !since.IsZero() && time.Since(since) > untaken && b.idle() {
-		return "it has results, and nobody takes its steps: `" + words.Shell("heartbeat", "run", "resume", b.Run.Dir()) + "` takes one, and --run has the launcher or the hook do so", since
+		return "it has results, and nobody takes its steps: `" + words.Shell("heartbeat", "run", "resume", "--inbox", b.Box.Path(), b.Run.Dir()) + "` takes one, and --run has the launcher or the hook do so", since
 	}
 	return "", time.Time{}
 }

@@ -226,18 +226,14 @@ const claimName = ".heartbeat-inbox"
 // claim makes the run this inbox's, unless another inbox still drives it.
 func (b *Bridge) claim() error {
 	path := filepath.Join(b.Run.Dir(), claimName)
-	text, err := disk.ReadState(path, 64<<10)
-	other := strings.TrimSpace(string(text))
+	by, err := b.claimedBy()
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
-	case err != nil: // said below
-	case inbox.SameInbox(other, b.Box.Path()):
+	case err != nil && !errors.Is(err, fs.ErrNotExist): // said below
+	case err == nil && inbox.SameInbox(by, b.Box.Path()):
 		return nil
-	case b.drivenBy(other):
-		return fmt.Errorf("run %s: another inbox drives it: %s: work on that one, or remove %s", b.Run.ID(), other, path)
-	}
-	if err == nil {
+	case b.drivenBy(by):
+		return fmt.Errorf("run %s: another inbox drives it: %s: work on that one, or remove %s", b.Run.ID(), by, path)
+	default:
 		err = disk.Publish(path, []byte(b.Box.Path()+"\n"), true)
 	}
 	if err != nil {
@@ -246,8 +242,17 @@ func (b *Bridge) claim() error {
 	return nil
 }
 
+// claimedBy returns the inbox that the run's directory names.
+func (b *Bridge) claimedBy() (string, error) {
+	text, err := disk.ReadState(filepath.Join(b.Run.Dir(), claimName), 64<<10)
+	return strings.TrimSpace(string(text)), err
+}
+
 // drivenBy reports whether another inbox has a ledger of this run that is not done.
 func (b *Bridge) drivenBy(other string) bool {
+	if other == "" || inbox.SameInbox(other, b.Box.Path()) {
+		return false
+	}
 	l, err := readLedger(filepath.Join(filepath.Dir(other), filepath.Base(ledgerPath(b.Box, b.Run))))
 	return err == nil && l.Dir == b.Run.Dir() && !l.Done
 }

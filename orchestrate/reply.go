@@ -2,6 +2,7 @@ package orchestrate
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -18,20 +19,23 @@ type effectAt struct {
 	status run.EffectStatus
 }
 
-// runOf returns the run of an entry. ok is false if there is none, or if it cannot be read: the next step reports that.
-func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark effect.Mark, ok bool) {
-	mark, ok = effect.MarkIn(meta)
+// errNoMark says that an entry is no run's.
+var errNoMark = errors.New("the entry is no run's")
+
+// runOf returns the run of an entry. If it cannot be read, the next step reports that.
+func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark effect.Mark, err error) {
+	mark, ok := effect.MarkIn(meta)
 	if !ok {
-		return b, mark, false
+		return b, mark, errNoMark
 	}
 	r, err := run.Open(mark.RunDir)
-	return Bridge{Box: box, Run: r}, mark, err == nil
+	return Bridge{Box: box, Run: r}, mark, err
 }
 
 // effectOf returns the effect that an entry is for, from what [runOf] says of it. The second result is false if there
 // is none, or if its run cannot be read.
-func effectOf(b Bridge, mark effect.Mark, ok bool) (effectAt, bool) {
-	if !ok || mark.Effect == "" {
+func effectOf(b Bridge, mark effect.Mark, err error) (effectAt, bool) {
+	if err != nil || mark.Effect == "" {
 		return effectAt{}, false
 	}
 	st, err := b.Run.State()
@@ -58,20 +62,35 @@ func (b *Bridge) handedOver(effect string, passed bool) bool {
 	return err == nil && a != nil && passed
 }
 
-// Settled says why a run's entry is no longer needed: its effect has a result, or the run is done. Else it is "".
-func Settled(box *inbox.Inbox, meta map[string]json.RawMessage) string {
-	b, mark, ok := runOf(box, meta)
-	if ok && mark.Kind == kindFinish {
+// Settled says why a run's entry is no longer needed: its effect has a result, the run is done, or this inbox has
+// nothing to do with the run, as in a copy. Else it is "", as for an entry of somebody else's that only has members
+// of the same names. A step asks again for what its run still waits for.
+func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) string {
+	b, mark, err := runOf(box, meta)
+	switch {
+	case !strings.HasPrefix(id, mark.Run+"/"): // see [Bridge.entryID]
+		return ""
+	case errors.Is(err, run.ErrNoRun):
+		return "there is no run in " + mark.RunDir
+	case err != nil:
+		return ""
+	}
+	if by, err := b.claimedBy(); err == nil && b.drivenBy(by) {
+		return fmt.Sprintf("another inbox drives the run in %s: %s", mark.RunDir, by)
+	}
+	if mark.Kind == kindFinish {
 		if l, err := b.open(); err == nil && l.Done {
 			return fmt.Sprintf("run %s is done", b.Run.ID())
 		}
 		return ""
 	}
-	e, ok := effectOf(b, mark, ok)
+	e, ok := effectOf(b, mark, err)
 	switch {
 	case !ok:
 		return ""
-	case e.status == run.ResolvedOK || e.status == run.ResolvedError:
+	case e.status == run.Unknown:
+		return fmt.Sprintf("run %s has no effect %s", e.Run.ID(), e.id)
+	case e.status != run.Requested:
 		return fmt.Sprintf("effect %s of run %s has its result (%s)", e.id, e.Run.ID(), e.status)
 	case e.handedOver(e.id, false):
 		return fmt.Sprintf("the result of effect %s of run %s was handed over", e.id, e.Run.ID())
@@ -124,8 +143,8 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 // Announce returns a sentence about the run of an entry, for the person at the terminal. It is "" if the entry is
 // not a run's, or the run cannot be read.
 func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
-	b, mark, ok := runOf(box, meta)
-	if !ok {
+	b, mark, err := runOf(box, meta)
+	if err != nil {
 		return ""
 	}
 	l, err := b.open()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -96,6 +97,36 @@ func TestResolvedElsewhere(t *testing.T) {
 	out, err := r.heartbeat("log", "--inbox", r.inbox)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "resolved elsewhere")
+}
+
+// An entry that came with a copy of a project names the run of the original. It is passed, and the copy's step asks
+// with the paths of the copy. So is an entry of an effect that an older run directory does not know, or of no run.
+func TestEntriesOfOtherRuns(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent,{q:'a'}); }`)
+	queued := r.step().Queued[0]
+	before, err := os.ReadFile(r.inbox)
+	require.NoError(t, err)
+	copied := *r
+	copied.dir = t.TempDir()
+	copied.inbox, copied.run = strings.Replace(r.inbox, r.dir, copied.dir, 1), strings.Replace(r.run, r.dir, copied.dir, 1)
+	require.NoError(t, os.CopyFS(copied.dir, os.DirFS(r.dir)))
+	out, said := copied.fire("Stop", "s", "hello", false, os.Getpid())
+	assert.Contains(t, said, "entry "+queued+" is settled without a delivery: another inbox drives the run in "+r.run+": "+r.inbox)
+	assert.Contains(t, out.Get("reason").String(), copied.run+"/tasks/")
+	assert.NotContains(t, out.Get("reason").String(), r.dir)
+
+	old := strings.Replace(string(before), "r1/", "r1/of-a-later-day-", 1)
+	old = regexp.MustCompile(`"effect":"\w+"`).ReplaceAllString(old, `"effect":"01M8P000000000000000000000"`)
+	none := strings.ReplaceAll(strings.Replace(string(before), "r1/", "r1/removed-", 1), "runs/r1", "runs/removed")
+	own := `{"prompt":"mine","run_dir":"/nowhere","effect":"none"}` + "\n"
+	require.NoError(t, os.WriteFile(r.inbox, []byte(old+none+own+string(before)), 0o600))
+	out, said = r.fire("Stop", "s", "hello", false, os.Getpid())
+	assert.Equal(t, "mine", out.Get("reason").String(), "only its names are a run's")
+	assert.Contains(t, said, "run r1 has no effect 01M8P000000000000000000000")
+	assert.Contains(t, said, "there is no run in "+filepath.Dir(r.run)+"/removed")
+	out, _ = r.fire("Stop", "s", "done", true, os.Getpid())
+	assert.Contains(t, out.Get("reason").String(), "agent a")
+	assert.Contains(t, out.Get("reason").String(), r.run+"/tasks/")
 }
 
 // With the default options a crash costs a run nothing: its effect is asked for again, and

@@ -142,7 +142,7 @@ export async function process(inputs, ctx) {
 	says("cancel", "--all")
 	says("orchestrate", "--run", r.run, "--once", "--babysitter", r.babysitter)
 	shown := says("status")
-	assert.Contains(t, shown, "was set aside: canceled: heartbeat result hands its result over, and dead-letter requeue asks again")
+	assert.Contains(t, shown, "was set aside: canceled: heartbeat result hands its result over, and `heartbeat dead-letter requeue --inbox "+r.inbox+" r1/")
 	assert.Contains(t, says("notify", "--notify", "cat"), "the run r1 needs a person")
 	effect := regexp.MustCompile(`effect (\w+)`).FindStringSubmatch(shown)[1]
 	says("dead-letter", "requeue", "r1/"+effect)
@@ -171,7 +171,7 @@ func TestNobodyTakesItsSteps(t *testing.T) {
 	kept := r.ledger() + ".result-" + strings.TrimPrefix(queued, "r1/")
 	then := time.Now().Add(-2 * time.Minute)
 	require.NoError(t, os.Chtimes(kept, then, then))
-	assert.Contains(t, says("status"), "the run r1 needs a person since "+then.Format(time.DateTime)+": it has results, and nobody takes its steps: `heartbeat run resume "+r.run+"`")
+	assert.Contains(t, says("status"), "the run r1 needs a person since "+then.Format(time.DateTime)+": it has results, and nobody takes its steps: `heartbeat run resume --inbox "+r.inbox+" "+r.run+"`")
 	other := says("send", "something else")
 	assert.NotContains(t, says("status"), "nobody takes its steps", "a session comes: "+other)
 	says("cancel", "--all")

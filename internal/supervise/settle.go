@@ -94,7 +94,7 @@ func (r *run) endLast(tx *inbox.Tx) error {
 func (r *run) asker() recovery.Asker {
 	return recovery.Asker{
 		Settings: r.Settings, Box: r.box,
-		Elsewhere: func(e inbox.Entry) (string, error) { return orchestrate.Settled(r.box, e.Metadata), nil },
+		Elsewhere: func(e inbox.Entry) (string, error) { return orchestrate.Settled(r.box, e.ID, e.Metadata), nil },
 	}
 }
 

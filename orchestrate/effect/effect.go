@@ -30,14 +30,14 @@ const (
 
 // Mark is what an entry's metadata says about its run.
 type Mark struct {
-	RunDir string // absolute
-	Effect string // "" for an entry about the run itself: its failure, or its end
-	Kind   string
+	Run, RunDir string // its id, and its directory, absolute
+	Effect      string // "" for an entry about the run itself: its failure, or its end
+	Kind        string
 }
 
 // MarkIn reads the mark in an entry's metadata. The second result is false if the entry is not a run's.
 func MarkIn(metadata map[string]json.RawMessage) (Mark, bool) {
-	m := Mark{RunDir: text(metadata[MetaRunDir]), Effect: text(metadata[MetaEffect]), Kind: text(metadata[MetaKind])}
+	m := Mark{Run: text(metadata[MetaRun]), RunDir: text(metadata[MetaRunDir]), Effect: text(metadata[MetaEffect]), Kind: text(metadata[MetaKind])}
 	return m, m.RunDir != ""
 }
 

@@ -23,8 +23,8 @@ func TestMark(t *testing.T) {
 		mark     effect.Mark
 		ok       bool
 	}{
-		"an effect":          {`{"run":"r1","run_dir":"/w/r1","effect":"e1","kind":"agent","step":"S1"}`, effect.Mark{RunDir: "/w/r1", Effect: "e1", Kind: "agent"}, true},
-		"the run itself":     {`{"run":"r1","run_dir":"/w/r1","kind":"run failed"}`, effect.Mark{RunDir: "/w/r1", Kind: "run failed"}, true},
+		"an effect":          {`{"run":"r1","run_dir":"/w/r1","effect":"e1","kind":"agent","step":"S1"}`, effect.Mark{Run: "r1", RunDir: "/w/r1", Effect: "e1", Kind: "agent"}, true},
+		"the run itself":     {`{"run":"r1","run_dir":"/w/r1","kind":"run failed"}`, effect.Mark{Run: "r1", RunDir: "/w/r1", Kind: "run failed"}, true},
 		"nothing":            {`null`, effect.Mark{}, false},
 		"a sender's own":     {`{"kind":"mail","effect":"e1"}`, effect.Mark{Effect: "e1", Kind: "mail"}, false},
 		"not a string":       {`{"run_dir":["/w/r1"],"effect":7}`, effect.Mark{}, false},

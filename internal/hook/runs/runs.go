@@ -48,7 +48,7 @@ func (d *driver) Take(entry *inbox.Delivery, reply string) (missing string) {
 
 // SettledElsewhere implements [hook.Runs].
 func (d *driver) SettledElsewhere(e inbox.Entry) (why string) {
-	return orchestrate.Settled(d.Box, e.Metadata)
+	return orchestrate.Settled(d.Box, e.ID, e.Metadata)
 }
 
 // Announce implements [hook.Runs].
