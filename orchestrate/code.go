@@ -56,14 +56,23 @@ func (b *Bridge) readAccepted() (run.Code, error) {
 	return a.Code, err
 }
 
+// code is the run's code as it is now, also of what was accepted for a process with another command of babysitter.
+func (b *Bridge) code(before run.Code) (run.Code, error) {
+	taken := append([]string(nil), b.CLI.Command...)
+	for name := range before {
+		taken = append(taken, name)
+	}
+	return b.Run.Code(babysitter.Project(b.Run.Dir()), taken)
+}
+
 // AcceptCode accepts the run's code as it is now, so that steps go on with it. Binding a run does the same.
 // AcceptCode returns what differs from the code that was accepted before.
 func (b *Bridge) AcceptCode() (changed []string, err error) {
-	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.CLI.Command)
+	before, _ := b.readAccepted() // what cannot be read is replaced
+	now, err := b.code(before)
 	if err != nil {
 		return nil, err
 	}
-	before, _ := b.readAccepted() // what cannot be read is replaced
 	if before != nil {
 		changed = b.shown(now.Differs(before))
 	}
@@ -108,10 +117,10 @@ func (b *Bridge) mayRun() error {
 	if b.AnyCode {
 		return nil
 	}
-	now, err := b.Run.Code(babysitter.Project(b.Run.Dir()), b.CLI.Command)
-	var before run.Code
+	before, err := b.readAccepted()
+	var now run.Code
 	if err == nil {
-		before, err = b.readAccepted()
+		now, err = b.code(before)
 	}
 	if err == nil && before == nil {
 		if b.follows {

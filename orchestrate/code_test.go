@@ -99,6 +99,35 @@ func TestAcceptCode(t *testing.T) {
 	assert.Equal(t, "completed", r.state())
 }
 
+// The code that was accepted for a session with a command of the project is looked at as such by who names no command.
+func TestAcceptCodeOfAnotherCommand(t *testing.T) {
+	if recovery.InSession(os.Getpid(), nil) {
+		t.Skip("an agent runs this, and so this is no person")
+	}
+	r := newRunRig(t, `export async function process(inputs, ctx) { return [await ctx.task(agent,{q:'a'}), await ctx.task(agent,{q:'b'})]; }`)
+	common := r.babysitter
+	r.babysitter = filepath.Join(r.dir, "own")
+	own := func(more string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(r.babysitter, []byte("#!/bin/sh\n"+more+"exec '"+common+"' \"$@\"\n"), 0o700))
+	}
+	own("")
+	r.step()
+	own("# changed\n")
+	_, said := r.fire("Stop", "s", "hello", false, os.Getpid())
+	require.Empty(t, said)
+	_, said = r.fire("Stop", "s", "answer a", true, os.Getpid())
+	assert.Contains(t, said, "it has changed in own")
+	out, err := r.heartbeat("run", "accept-code", "r1", "--inbox", r.inbox, "--babysitter", common)
+	require.NoError(t, err, out)
+	assert.Contains(t, out, "what had changed: own")
+	assert.Contains(t, out, "1 entry queued")
+	got, said := r.fire("Stop", "s", "hello", false, os.Getpid())
+	assert.Contains(t, got.Get("reason").String(), "agent b", said)
+	_, said = r.fire("Stop", "s", "answer b", true, os.Getpid())
+	assert.NotContains(t, said, "has to be accepted")
+}
+
 // Whoever trusts the agent with the code says so, and no file beside the inbox can.
 func TestCodeChangesAllowed(t *testing.T) {
 	r := changing(t, "p.mjs", "\n// changed")

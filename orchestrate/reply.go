@@ -15,38 +15,25 @@ import (
 // effectAt is the effect that an entry is for.
 type effectAt struct {
 	Bridge
-	id     string
-	status run.EffectStatus
+	id string
 }
 
-// errNoMark says that an entry is no run's.
-var errNoMark = errors.New("the entry is no run's")
-
-// runOf returns the run of an entry. If it cannot be read, the next step reports that.
+// runOf returns the run of an entry. If it cannot be read, the next step reports that. It fails for an entry of no run.
 func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark effect.Mark, err error) {
-	mark, ok := effect.MarkIn(meta)
-	if !ok {
-		return b, mark, errNoMark
-	}
+	mark, _ = effect.MarkIn(meta)
 	r, err := run.Open(mark.RunDir)
 	return Bridge{Box: box, Run: r}, mark, err
 }
 
-// effectOf returns the effect that an entry is for, from what [runOf] says of it. The second result is false if there
-// is none, or if its run cannot be read.
-func effectOf(b Bridge, mark effect.Mark, err error) (effectAt, bool) {
+// awaited returns the effect of an entry in flight. ok is false if there is none, if its run cannot be read, or if it no
+// longer needs a result. passed says that the entry has no check left to pass.
+func awaited(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectAt, ok bool) {
+	b, mark, err := runOf(box, d.Metadata())
 	if err != nil || mark.Effect == "" {
-		return effectAt{}, false
+		return at, false
 	}
 	st, err := b.Run.State()
-	return effectAt{b, mark.Effect, st.Effect(mark.Effect)}, err == nil
-}
-
-// awaited returns the effect of an entry in flight. ok is also false if the effect no longer needs a result. passed
-// says that the entry has no check left to pass.
-func awaited(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectAt, ok bool) {
-	at, ok = effectOf(runOf(box, d.Metadata()))
-	return at, ok && at.status == run.Requested && !at.handedOver(at.id, passed)
+	return effectAt{b, mark.Effect}, err == nil && st.Effect(mark.Effect) == run.Requested && !b.handedOver(mark.Effect, passed)
 }
 
 // handedOver reports whether a result of an effect waits to be posted, if need be once its entry has passed its check.
@@ -84,16 +71,16 @@ func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) strin
 		}
 		return ""
 	}
-	e, ok := effectOf(b, mark, err)
-	switch {
-	case !ok:
+	st, err := b.Run.State()
+	switch status := st.Effect(mark.Effect); {
+	case err != nil || mark.Effect == "":
 		return ""
-	case e.status == run.Unknown:
-		return fmt.Sprintf("run %s has no effect %s", e.Run.ID(), e.id)
-	case e.status != run.Requested:
-		return fmt.Sprintf("effect %s of run %s has its result (%s)", e.id, e.Run.ID(), e.status)
-	case e.handedOver(e.id, false):
-		return fmt.Sprintf("the result of effect %s of run %s was handed over", e.id, e.Run.ID())
+	case status == run.Unknown:
+		return fmt.Sprintf("run %s has no effect %s", b.Run.ID(), mark.Effect)
+	case status != run.Requested:
+		return fmt.Sprintf("effect %s of run %s has its result (%s)", mark.Effect, b.Run.ID(), status)
+	case b.handedOver(mark.Effect, false):
+		return fmt.Sprintf("the result of effect %s of run %s was handed over", mark.Effect, b.Run.ID())
 	}
 	return ""
 }
