@@ -67,7 +67,6 @@ type Output struct {
 // situation is everything that a fate depends on. The functions read the transcript, and are called only if a row asks.
 type situation struct {
 	Sight
-	tx        *inbox.Tx
 	d         *inbox.Delivery
 	owner     *Owner         // the live owner if it is not the asker, else nil
 	failure   *inbox.Failure // the error that ended the turn and is not over
@@ -114,16 +113,11 @@ var fates = []fate{
 	{"policy `drop`", func(s *situation) bool { return s.policy == Drop }, dropped},
 	{"policy `retry`; its session was ended with its launcher, by somebody's order", func(s *situation) bool { return s.policy == Retry && s.Reason == inbox.ReasonStopped }, againUncounted(stopped)},
 	{"policy `retry`; its attempts are used up", func(s *situation) bool { return s.policy == Retry && s.used }, writes{
-		"a dead letter `attempts exhausted`, with why, if known", DeadLettered, inbox.ReasonExhausted, func(s *situation) error {
-			if s.Reason == "" {
-				return s.tx.DeadLetter(inbox.ReasonExhausted)
-			}
-			return s.tx.DeadLetterFor(inbox.ReasonExhausted, string(s.Reason), "")
-		}}},
+		what: "a dead letter `attempts exhausted`, with why, if known", action: DeadLettered, reason: inbox.ReasonExhausted,
+		failure: func(s *situation) (name, message string) { return string(s.Reason), "" }}},
 	{"policy `retry`", func(s *situation) bool { return s.policy == Retry }, again(nothing)},
 	{"policy `deadletter`; an error of the API ended its turn, and a session went on since", func(s *situation) bool { return s.d.Failure != nil }, setAside(inbox.ReasonFailed)},
-	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question, its session was ended by somebody's order", func(s *situation) bool { return s.Reason != "" }, writes{
-		"a dead letter with that reason", DeadLettered, "", func(s *situation) error { return s.tx.DeadLetter(s.Reason) }}},
+	{"policy `deadletter`; the asker knows why: a person interrupted it, it was canceled, nobody answered its question, its session was ended by somebody's order", func(s *situation) bool { return s.Reason != "" }, writes{what: "a dead letter with that reason", action: DeadLettered}},
 	{"policy `deadletter`; its turn ended, and its check did not run to an end", func(s *situation) bool { return s.ended() && !s.checked() }, setAside(inbox.ReasonUnchecked)},
 	{"policy `deadletter`", func(*situation) bool { return true }, setAside(inbox.ReasonOrphaned)},
 }
@@ -184,7 +178,12 @@ type writes struct {
 	what   string // the wording of docs/design.md
 	action Action
 	reason inbox.Reason // of the dead letter; "" for the reason of the sight
-	do     func(*situation) error
+	// failure is what kept the entry from being answered, for its dead letter: without a name, what is known already.
+	failure func(*situation) (name, message string)
+	// why is the reason of a `redeliver`. counts says that the attempt counts, and waits that the entry is scheduled if
+	// its agent named a time.
+	why           func(*situation) string
+	counts, waits bool
 }
 
 const (
@@ -193,11 +192,11 @@ const (
 )
 
 var (
-	leftAlone = writes{"nothing", Owned, "", func(*situation) error { return nil }}
-	answered  = writes{"a result", Answered, "", (*situation).acknowledge}
-	dropped   = writes{"an event", Dropped, "", func(s *situation) error { return s.tx.Drop() }}
-	givenBack = writes{"`redeliver`; the attempt does not count", Returned, "", func(s *situation) error { return s.tx.GiveBack(inbox.NeverArrived, false) }}
-	putOff    = writes{"`redeliver`, or a scheduled line if it is to wait; the attempt counts", Requeued, "", (*situation).putOff}
+	leftAlone = writes{what: "nothing", action: Owned}
+	answered  = writes{what: "a result", action: Answered}
+	dropped   = writes{what: "an event", action: Dropped}
+	givenBack = writes{what: "`redeliver`; the attempt does not count", action: Returned}
+	putOff    = writes{what: "`redeliver`, or a scheduled line if it is to wait; the attempt counts", action: Requeued, why: putOffFor, counts: true, waits: true}
 
 	failsCheck  = setAsideFor(inbox.ReasonCheckFailed, string(inbox.ReasonCheckFailed), printed, checkOf)
 	uncheckable = setAsideFor(inbox.ReasonUnchecked, string(inbox.ReasonUnchecked), printed, checkOf)
@@ -208,45 +207,29 @@ var (
 
 // again delivers the entry once more. The attempt counts.
 func again(why func(*situation) string) writes {
-	return writes{"`redeliver`; the attempt counts", Requeued, "", func(s *situation) error {
-		s.tx.Worked(Worked(s.d))
-		return s.tx.GiveBack(why(s), true)
-	}}
+	return writes{what: "`redeliver`; the attempt counts", action: Requeued, why: why, counts: true}
 }
 
 func againUncounted(why func(*situation) string) writes {
-	return writes{"`redeliver`; the attempt does not count", Requeued, "", func(s *situation) error { return s.tx.GiveBack(why(s), false) }}
+	return writes{what: "`redeliver`; the attempt does not count", action: Requeued, why: why}
 }
 
 func setAside(reason inbox.Reason) writes {
-	return writes{"a dead letter `" + string(reason) + "`", DeadLettered, reason, func(s *situation) error { return s.tx.DeadLetter(reason) }}
+	return writes{what: "a dead letter `" + string(reason) + "`", action: DeadLettered, reason: reason}
 }
 
 // setAsideFor sets the entry aside with an error: failure, and what why returns. with is the table's word for the latter.
 func setAsideFor(reason inbox.Reason, failure, with string, why func(*situation) string) writes {
-	return writes{"a dead letter `" + string(reason) + "`" + with, DeadLettered, reason, func(s *situation) error {
-		return s.tx.DeadLetterFor(reason, failure, why(s))
-	}}
+	w := setAside(reason)
+	w.what += with
+	w.failure = func(s *situation) (name, message string) { return failure, why(s) }
+	return w
 }
 
 func itsWords(s *situation) string { return s.d.Verdict.Text }
 
-func (s *situation) acknowledge() error {
-	reply, finished := s.proof()
-	if !finished {
-		reply = s.Reply
-	}
-	return s.tx.AcknowledgeWith(reply, s.tasks)
-}
-
-func (s *situation) putOff() error {
-	s.tx.Worked(Worked(s.d))
-	v := s.d.Verdict
-	reason := fmt.Sprintf("%s: %s", saidFailed, words.Brief(v.Text))
-	if v.Until == nil {
-		return s.tx.GiveBack(reason, true)
-	}
-	return s.tx.PutOff(reason, *v.Until)
+func putOffFor(s *situation) string {
+	return fmt.Sprintf("%s: %s", saidFailed, words.Brief(s.d.Verdict.Text))
 }
 
 func overFigures(s *situation) string {

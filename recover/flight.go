@@ -1,6 +1,7 @@
 package recover
 
 import (
+	"sync"
 	"time"
 
 	"heartbeat/inbox"
@@ -17,28 +18,30 @@ type Stop struct {
 	TaskLimit  time.Duration // how long an entry waits for tasks that its turn left running
 }
 
-// Flight is an entry in flight as an asker sees it: the delivery, the evidence kept with it, and the asker's own event.
-// Transcripts and other processes are looked at only where a decision depends on them; at most Stops, none does.
+// Flight is an entry in flight as an asker sees it: the delivery, the evidence kept with it, what the inbox knew of it, and
+// the asker's own event. It changes nothing. Transcripts and other processes are looked at only where a decision depends
+// on them; at most Stops, none does.
 type Flight struct {
 	Evidence
 	Entry *inbox.Delivery
 	by    Asker
-	tx    *inbox.Tx
+	noted
+}
+
+// noted is what the inbox knows of a delivery beside the delivery itself.
+type noted struct {
+	session   func() inbox.Session // the entry's; decoded once, and only if something depends on it
+	handed    bool                 // there is a note that the text went out
+	responded bool                 // the flag file is there
 }
 
 // Flight returns the entry that tx has in flight, or nil.
 func (a Asker) Flight(tx *inbox.Tx) *Flight {
-	if d := tx.InFlight(); d != nil {
-		return a.flightOf(tx, d)
+	d := tx.InFlight()
+	if d == nil {
+		return nil
 	}
-	return nil
-}
-
-// Renew has the entry as the transaction has changed it by now. Only [inbox.Tx.Bind] changes its evidence.
-func (f *Flight) Renew() { f.Entry = f.tx.InFlight() }
-
-func (a Asker) flightOf(tx *inbox.Tx, d *inbox.Delivery) *Flight {
-	return &Flight{EvidenceOf(d), d, a, tx}
+	return &Flight{EvidenceOf(d), d, a, noted{sync.OnceValue(tx.In(d.SessionID).Known), tx.IsHandedOver(), tx.Responded()}}
 }
 
 // Elsewhere returns the live owner that keeps the asker from settling the entry. It is nil if the asker is the owner, a
@@ -48,7 +51,7 @@ func (f *Flight) Elsewhere() *Owner {
 	if a.Force || f.PID != 0 && a.Client.PID == f.PID || f.Prompted && f.Start != "" && f.Start == a.Start {
 		return nil // if another process has this id by now, the owner is dead anyway
 	}
-	if o := ownerOf(f.tx, f.Entry, f.Evidence); o.Life == machine.Alive && o.PID != a.Client.PID {
+	if o := ownerOf(f.Entry, f.Evidence, f.session); o.Life == machine.Alive && o.PID != a.Client.PID {
 		return &o
 	}
 	return nil
@@ -85,7 +88,7 @@ const (
 
 // restarted tells a resumed session from one whose turn a person ended: only the resumed one has started again.
 func (f *Flight) restarted() restart {
-	s := f.tx.In(f.Entry.SessionID).Known()
+	s := f.session()
 	if s.StartedAt == nil {
 		return notRestarted
 	}
@@ -123,7 +126,7 @@ func (f *Flight) ofOneProcess() (seen agent.Delivery, known bool) {
 	case restartUnknown:
 		return seen, false
 	}
-	path, size := agent.StartOf(f.tx.In(f.Entry.SessionID).Known().StartNote)
+	path, size := agent.StartOf(f.session().StartNote)
 	seen.End = size
 	return seen, path == f.Transcript && size > 0
 }
@@ -149,29 +152,22 @@ func (f *Flight) prompt(path string, size int64) claude.Prompted {
 // sinceStart returns that lookup in the transcript of the client that got the prompt. known is false if no hook has
 // told of that client.
 func (f *Flight) sinceStart() (seen claude.Prompted, known bool) {
-	path, size, known := startOf(f.tx, f.Entry, f.Entry.SessionID)
+	path, size := "", int64(0)
+	if known = Started(f.session(), f.Entry); known {
+		path, size = agent.StartOf(f.session().StartNote)
+	}
 	return f.prompt(path, size), known
 }
 
-// startOf returns the transcript of a session, and how long it was, in bytes, when the client started whose prompt the
-// delivery is. known is false if no hook has told of that start.
-func startOf(tx *inbox.Tx, d *inbox.Delivery, session string) (path string, size int64, known bool) {
-	if !Started(tx, d, session) {
-		return "", 0, false
-	}
-	path, size = agent.StartOf(tx.In(session).Known().StartNote)
-	return path, size, true
-}
-
 // Started reports whether a hook has told of the start of the session's client since the delivery.
-func Started(tx *inbox.Tx, d *inbox.Delivery, session string) bool {
-	return session != "" && d.DeliveredSeq != 0 && tx.In(session).Known().StartedSeq >= d.DeliveredSeq
+func Started(s inbox.Session, d *inbox.Delivery) bool {
+	return s.ID != "" && d.DeliveredSeq != 0 && s.StartedSeq >= d.DeliveredSeq
 }
 
-// StartSize returns how long the transcript of the asker's session was, in bytes, when the client started whose prompt
-// the entry is. It is -1 if no hook has told of that start.
-func (f *Flight) StartSize() int64 {
-	if path, size, known := startOf(f.tx, f.Entry, f.by.Stop.SessionID); known && path == f.by.Stop.TranscriptPath {
+// StartSize returns how long the transcript of the asker's session, which is s, was in bytes when the client started
+// whose prompt the entry is. It is -1 if no hook has told of that start.
+func (f *Flight) StartSize(s inbox.Session) int64 {
+	if path, size := agent.StartOf(s.StartNote); Started(s, f.Entry) && path == f.by.Stop.TranscriptPath {
 		return size
 	}
 	return -1
@@ -187,6 +183,15 @@ func Kept(s inbox.Session) bool {
 // hook: see [agent.Seen].
 func (f *Flight) Failed() (at time.Time, name, message string, failed bool) {
 	return f.byBlock(f.Transcript).Seen().Failed()
+}
+
+// untoldFailure returns the API error that ended the entry's turn if only the transcript shows it, because the client told
+// no hook.
+func (f *Flight) untoldFailure(s Sight) (at time.Time, name, message string, untold bool) {
+	if s.Ended || s.NotHandedOver || s.Over != nil || f.Entry.Failure != nil || f.Entry.Verdict != nil {
+		return at, "", "", false
+	}
+	return f.Failed()
 }
 
 // finished reports whether the transcript proves that the entry's turn ended, and returns its reply.
@@ -208,7 +213,7 @@ func (f *Flight) unreached(out Output) bool {
 	switch {
 	case f.Woken:
 		// The client tells a hook before it asks the model; an earlier prompt proves that the hook works in this session.
-		return f.tx.In(f.Entry.SessionID).Known().PromptedAt != nil && !f.Bound && !f.Woke("")
+		return f.session().PromptedAt != nil && !f.Bound && !f.Woke("")
 	case in != nil && f.Prompted && f.Start == f.by.Start:
 		return false // a turn of its client ends, and may have been its text
 	case in != nil && f.inSession() && f.restarted() != restarted && !f.isClient():
@@ -231,7 +236,7 @@ func (f *Flight) neverPrompted(out Output) bool {
 		return true
 	case out.Known && !started, f.Entry.DeliveredSeq == 0: // it went on, and no hook reported it; the hand-over note is gone
 		return false
-	case !f.tx.IsHandedOver():
+	case !f.handed:
 		return true
 	case !started:
 		return f.Entry.SessionID != "" && f.Hooks

@@ -23,14 +23,15 @@ type Owner struct {
 }
 
 // OwnerOf returns the owner of an entry in flight. in is a transaction or a view.
-func OwnerOf(in sessions, d *inbox.Delivery) Owner { return ownerOf(in, d, EvidenceOf(d)) }
+func OwnerOf(in interface{ In(string) inbox.InSession }, d *inbox.Delivery) Owner {
+	return ownerOf(d, EvidenceOf(d), in.In(d.SessionID).Known)
+}
 
-type sessions interface{ In(string) inbox.InSession }
-
-func ownerOf(in sessions, d *inbox.Delivery, e Evidence) Owner {
+// ownerOf returns the owner of a delivery with this evidence. session is the delivery's.
+func ownerOf(d *inbox.Delivery, e Evidence, session func() inbox.Session) Owner {
 	o := Owner{entry: d, Process: e.Process}
 	if d.SessionID != "" {
-		s := in.In(d.SessionID).Known()
+		s := session()
 		if o.PID == 0 && s.Process != (inbox.Process{}) {
 			o.Process = s.Process
 		}

@@ -32,55 +32,96 @@ const (
 // turn ended in an error (see [HoldDelivery]). It leaves an entry alone whose owner lives and is not the asker. The
 // caller commits.
 func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
-	d := tx.InFlight()
-	if d == nil {
+	f := a.Flight(tx)
+	if f == nil {
 		if s := tx.Stale(); s != nil {
 			return reportOf(s, Cleared), nil
 		}
 		return Report{Action: None}, nil
 	}
-	f := a.flightOf(tx, d)
-	s := &situation{Sight: sight, tx: tx, d: d, owner: f.Elsewhere()}
-	if s.owner != nil {
-		report := reportOf(d, decide(s).action)
-		report.Owner = s.owner
+	if o := f.Elsewhere(); o != nil {
+		report := reportOf(f.Entry, decide(&situation{owner: o}).action)
+		report.Owner = o
 		return report, nil
 	}
-	if !s.Charged {
+	if !sight.Charged {
 		if err := meter.ChargeOrphan(tx); err != nil {
 			a.note("what the session spent is not all counted: %v", err)
 		}
 	}
-	untold, err := s.noteFailure(f)
-	if err != nil {
-		return Report{Action: None}, err
+	at, name, message, untold := f.untoldFailure(sight)
+	if untold {
+		if err := tx.In(f.Entry.SessionID).FailAt(at, name, message); err != nil {
+			return Report{Action: None}, err
+		}
 	}
-	if o := s.Over; o != nil && !o.Alone {
+	if o := sight.Over; o != nil && !o.Alone {
 		if err := PauseForDay(tx, o); err != nil {
 			return Report{Action: None}, err
 		}
 	}
-	a.complete(s, f, untold)
+	f.Entry = tx.InFlight() // with the charges and the failure that were just noted
+	s := f.situation(sight, untold)
 	row := decide(s)
 	report := reportOf(s.d, row.action)
-	if v := s.d.Verdict; v != nil && !s.NotHandedOver && s.says(v.Kind) {
-		report.Said = v.Kind
-	}
-	if err := row.do(s); err != nil {
+	report.Said = s.verdict()
+	if err := row.write(tx, s); err != nil {
 		return report, err
 	}
 	if row.action == DeadLettered {
 		report.Reason = cmp.Or(row.reason, s.Reason)
 	}
-	err = s.holdDelivery(&report)
-	return report, err
+	if s.failure == nil || s.Over != nil {
+		return report, nil
+	}
+	said := s.d.Verdict != nil
+	if !said {
+		report.Failure = s.failure
+	}
+	if s.Overcome && !said {
+		return report, nil // a session has gone on since
+	}
+	return report, HoldDelivery(tx, s.failure, !said)
 }
 
-// complete adds to the situation what the delivery shows, with the charges and the failure that were just noted.
-func (a Asker) complete(s *situation, f *Flight, untold bool) {
-	f.Renew()
+// write writes what a fate says, in the caller's commit.
+func (w writes) write(tx *inbox.Tx, s *situation) error {
+	switch w.action {
+	case Answered:
+		reply, finished := s.proof()
+		if !finished {
+			reply = s.Reply
+		}
+		return tx.AcknowledgeWith(reply, s.tasks)
+	case Dropped:
+		return tx.Drop()
+	case Returned:
+		return tx.GiveBack(inbox.NeverArrived, false)
+	case Requeued:
+		if w.counts {
+			tx.Worked(Worked(s.d))
+		}
+		if w.waits && s.d.Verdict.Until != nil {
+			return tx.PutOff(w.why(s), *s.d.Verdict.Until)
+		}
+		return tx.GiveBack(w.why(s), w.counts)
+	case DeadLettered:
+		reason := cmp.Or(w.reason, s.Reason)
+		if w.failure != nil {
+			if name, message := w.failure(s); name != "" {
+				return tx.DeadLetterFor(reason, name, message)
+			}
+		}
+		return tx.DeadLetter(reason)
+	}
+	return nil // it is left alone
+}
+
+// situation is what a fate depends on, once the entry is charged. untold says that only the transcript showed the failure.
+func (f *Flight) situation(sight Sight, untold bool) *situation {
+	a := f.by
 	mark, ofRun := effect.MarkOf(f.Entry)
-	s.d, s.policy, s.used = f.Entry, a.policyFor(ofRun), f.Entry.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)
+	s := &situation{Sight: sight, d: f.Entry, policy: a.policyFor(ofRun), used: f.Entry.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)}
 	if !s.Ended && !s.NotHandedOver && (!s.Overcome || untold) {
 		s.failure = f.Entry.Failure
 	}
@@ -94,45 +135,17 @@ func (a Asker) complete(s *situation, f *Flight, untold bool) {
 		}
 		return f.finished()
 	})
+	return s
 }
 
-// says reports whether the agent's verdict of this kind decided the fate.
-func (s *situation) says(kind inbox.VerdictKind) bool {
-	switch kind {
-	case inbox.VerdictDone:
-		return s.saidDone()
-	case inbox.VerdictFailed:
-		return !s.over()
-	}
-	return true
-}
-
-// noteFailure records the API error that ended the entry's turn if only the transcript shows it, because the client
-// told no hook. It reports whether there was one.
-func (s *situation) noteFailure(f *Flight) (untold bool, err error) {
-	if s.Ended || s.NotHandedOver || s.Over != nil || s.d.Failure != nil || s.d.Verdict != nil {
-		return false, nil
-	}
-	at, name, message, untold := f.Failed()
-	if untold {
-		err = s.tx.In(s.d.SessionID).FailAt(at, name, message)
-	}
-	return untold, err
-}
-
-// holdDelivery holds delivery back after an error that ended the entry's turn.
-func (s *situation) holdDelivery(r *Report) error {
+// verdict returns the agent's verdict if that decided the fate, else "".
+func (s *situation) verdict() inbox.VerdictKind {
+	v := s.d.Verdict
 	switch {
-	case s.failure == nil || s.Over != nil:
-		return nil
-	case s.d.Verdict != nil:
-		return HoldDelivery(s.tx, s.failure, false)
+	case v == nil, s.NotHandedOver, v.Kind == inbox.VerdictDone && !s.checked(), v.Kind == inbox.VerdictFailed && s.over():
+		return ""
 	}
-	r.Failure = s.failure
-	if s.Overcome {
-		return nil // a session has gone on since
-	}
-	return HoldDelivery(s.tx, s.failure, true)
+	return v.Kind
 }
 
 // Run settles what a session left in flight, in a transaction of its own. It is safe beside a live hook and beside

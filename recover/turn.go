@@ -31,7 +31,7 @@ const (
 func (f *Flight) Says(patient bool) (says Says, waitFor string) {
 	in := f.by.Stop
 	switch {
-	case in == nil && f.tx.Responded():
+	case in == nil && f.responded:
 		return TurnEnded, ""
 	case in == nil:
 		return LeftBehind, ""
@@ -87,7 +87,7 @@ func (f *Flight) saysOfDelivering(patient bool) (says Says, waitFor string) {
 // saysOfLater judges a later Stop of the turn that the entry was delivered in. Another hook may have made that turn go
 // on, so without a note that the text went out, the transcript has to show that the model had it.
 func (f *Flight) saysOfLater(patient bool) (says Says, waitFor string) {
-	if f.tx.IsHandedOver() || !f.Notes { // the hook notes when the text goes out
+	if f.handed || !f.Notes { // the hook notes when the text goes out
 		return TurnEnded, ""
 	}
 	switch f.byBlock(f.Transcript).Seen().NextTurn() {
@@ -158,16 +158,13 @@ func (f *Flight) sameInput() bool {
 
 func (f *Flight) repeats() bool { return claude.ReplySum(f.by.Stop.LastMessage) == f.Reply }
 
-// KeepLate adds what the asker's Stop says to the dead letter of the entry whose turn it ends, if the entry was set
-// aside meanwhile.
-func (a Asker) KeepLate(tx *inbox.Tx) error {
-	of, prompt := tx.In(a.Stop.SessionID), a.Stop.PromptID
-	d, wentOut := of.Late(prompt)
-	return of.LateAnswer(prompt, a.Stop.LastMessage, d != nil && a.flightOf(tx, d).endsLate(wentOut))
-}
-
-// endsLate reports whether this Stop surely ends the turn of a delivery whose entry was set aside.
-func (f *Flight) endsLate(wentOut bool) bool {
+// EndsLate reports whether the asker's Stop surely ends the turn of a delivery whose entry was set aside: see
+// [inbox.InSession.Late].
+func (a Asker) EndsLate(d *inbox.Delivery, wentOut bool) bool {
+	if d == nil {
+		return false
+	}
+	f := &Flight{Evidence: EvidenceOf(d), Entry: d, by: a}
 	switch {
 	case f.startedBefore() || !f.SameClient():
 		return false

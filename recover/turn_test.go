@@ -31,47 +31,36 @@ type moment struct {
 	impatient bool
 }
 
-// flight makes the moment in an inbox of its own.
+// flight returns the entry of the moment as the Stop's hook finds it.
 func (m moment) flight(t *testing.T) *Flight {
-	dir := t.TempDir()
-	transcript := filepath.Join(dir, "t.jsonl")
+	transcript := filepath.Join(t.TempDir(), "t.jsonl")
 	if m.lines != "none" {
 		require.NoError(t, os.WriteFile(transcript, []byte(m.lines), 0o600))
 	}
-	box, err := inbox.Open(filepath.Join(dir, "inbox.jsonl"), inbox.Options{})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(box.Path(), []byte("do it\n"), 0o600))
-	a := Asker{Box: box, Start: m.start, Client: inbox.Process{PID: m.pid}, Stop: &m.stop}
 	for _, path := range []*string{&m.Transcript, &m.stop.TranscriptPath} {
 		if *path != "" {
 			*path = transcript
 		}
 	}
-	tx, err := box.Begin(t.Context())
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, tx.Close()) })
-	e, err := tx.Next(inbox.Mark{})
-	require.NoError(t, err)
-	to := inbox.Recipient{SessionID: "s", PromptID: "p", Evidence: m.Encode()}
+	const delivery = 2
+	d := &inbox.Delivery{EntryID: entryID, RawLine: inbox.RawLine{Text: "do it"}, DeliveredSeq: delivery, SessionID: "s", PromptID: "p"}
 	if m.unnamed {
-		to.PromptID = ""
+		d.PromptID = ""
 	}
-	_, err = tx.Deliver(e, to)
-	require.NoError(t, err)
-	require.NoError(t, tx.Commit())
-	if m.handed {
-		require.NoError(t, tx.HandedOver())
-	}
+	s := inbox.Session{ID: "s"}
 	if m.restart != notRestarted {
-		require.NoError(t, tx.In("s").Start(0, nil))
-		require.NoError(t, tx.Commit())
+		s.StartedAt, s.StartedSeq = new(time.Time), delivery+1
 	}
-	f := a.Flight(tx)
 	if m.restart == restartUnknown {
-		f.Entry.DeliveredSeq = 0
+		d.DeliveredSeq = 0
 	}
-	return f
+	return &Flight{
+		Evidence: m.Evidence, Entry: d, by: Asker{Start: m.start, Client: inbox.Process{PID: m.pid}, Stop: &m.stop},
+		noted: noted{session: func() inbox.Session { return s }, handed: m.handed},
+	}
 }
+
+var entryID = fmt.Sprintf("%x", sha256.Sum256([]byte("do it")))
 
 func line(format string, args ...any) string {
 	return `{"uuid":"u","sessionId":"s",` + fmt.Sprintf(format, args...) + "}\n"
@@ -120,7 +109,7 @@ func TestSays(t *testing.T) {
 		m.Held, m.HeldBoot, m.HeldSince, m.stop.Tasks = true, machine.BootID(), machine.Awake(), []claude.Task{{ID: "b1"}}
 	})
 	announced := func(m *moment) {
-		mark := DeliveryMark(fmt.Sprintf("%x", sha256.Sum256([]byte("do it"))), "token")
+		mark := DeliveryMark(entryID, "token")
 		m.Transcript, m.lines = "t", asked("q", "<task-notification>\n<summary>Stop hook</summary>\n</task-notification>\n<system-reminder>\nStop hook blocking error from command \"Stop\": "+mark+"\n</system-reminder>")
 	}
 
@@ -196,18 +185,27 @@ func TestSays(t *testing.T) {
 	}
 }
 
-// Without a client the flag file alone counts.
+// Without a client the flag file alone counts, as the inbox has found it.
 func TestSaysWithoutAClient(t *testing.T) {
-	f := moment{stop: Stop{Input: new(claude.Input)}}.flight(t)
-	f.by.Stop = nil
-	says, _ := f.Says(true)
+	box, err := inbox.Open(filepath.Join(t.TempDir(), "inbox.jsonl"), inbox.Options{})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(box.Path(), []byte("do it\n"), 0o600))
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	e, err := tx.Next(inbox.Mark{})
+	require.NoError(t, err)
+	_, err = tx.Deliver(e, inbox.Recipient{})
+	require.NoError(t, err)
+	require.NoError(t, tx.Commit())
+	says, _ := Asker{}.Flight(tx).Says(true)
 	assert.Equal(t, LeftBehind, says)
-	require.NoError(t, os.WriteFile(filepath.Join(f.by.Box.Dir(), ".responded"), nil, 0o600))
-	require.NoError(t, f.tx.Close())
-	tx, err := f.by.Box.Begin(t.Context())
+	require.NoError(t, tx.Close())
+
+	require.NoError(t, os.WriteFile(filepath.Join(box.Dir(), ".responded"), nil, 0o600))
+	tx, err = box.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Close()) }()
-	says, _ = f.by.Flight(tx).Says(true)
+	says, _ = Asker{}.Flight(tx).Says(true)
 	assert.Equal(t, TurnEnded, says)
 }
 

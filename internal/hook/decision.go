@@ -105,8 +105,10 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	session := ""
 	if h.input != nil {
 		session = h.input.SessionID
-		tx.In(session).StopAsking()
-		if err := h.asker().KeepLate(tx); err != nil {
+		of, prompt := tx.In(session), h.input.PromptID
+		of.StopAsking()
+		late, wentOut := of.Late(prompt)
+		if err := of.LateAnswer(prompt, h.input.LastMessage, h.asker().EndsLate(late, wentOut)); err != nil {
 			return 0, err
 		}
 		h.contest(tx)

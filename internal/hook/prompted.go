@@ -85,7 +85,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 	switch {
 	case f.Prompted && !f.IsBound() && f.Start == h.Start && !another && in.Prompt == f.Entry.Text():
 		h.placeTurn(tx)
-		f.Transcript, f.TranscriptSize = in.TranscriptPath, f.StartSize()
+		f.Transcript, f.TranscriptSize = in.TranscriptPath, f.StartSize(tx.In(in.SessionID).Known())
 		if f.TranscriptSize < 0 && in.PromptID != "" {
 			f.TranscriptSize = 0 // the prompt's id tells its lines from older ones
 		}

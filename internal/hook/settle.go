@@ -69,7 +69,7 @@ const (
 // settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
 // which lives.
 func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, says recovery.Says) (left bool, err error) {
-	f.Renew()
+	f.Entry = tx.InFlight() // a check or a charge has changed it
 	d := f.Entry
 	sight := recovery.Sight{Overcome: true, Charged: h.input != nil && d.SessionID == h.input.SessionID}
 	switch says {

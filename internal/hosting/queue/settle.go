@@ -97,7 +97,7 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	report, err := recovery.Settle(tx, q.asker(), sight)
 	if err == nil && sight.Printed && report.Action == recovery.Answered {
 		q.unheard[d.EntryID] = true
-		q.hooksRan = q.hooksRan || recovery.Started(tx, d, d.SessionID)
+		q.hooksRan = q.hooksRan || recovery.Started(tx.In(d.SessionID).Known(), d)
 	}
 	return report, err
 }
