@@ -73,8 +73,7 @@ type offer struct {
 
 // sessionIsReady reports whether the session may be woken: it has not ended, and has had time for the prompt that it
 // was started with.
-func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
-	s := tx.In(w.SessionID).Known()
+func (h *hook) sessionIsReady(s inbox.Session) (bool, error) {
 	if s.EndedAt != nil {
 		return false, nil
 	}
@@ -86,34 +85,6 @@ func (h *hook) sessionIsReady(tx *inbox.Tx, w *inbox.Waiter) (bool, error) {
 		return false, nil
 	}
 	return true, nil
-}
-
-// nothingInFlight reports whether an entry may be delivered. If the session has not picked a text up by the end of its
-// turn, the text never reached it. If it has, and no hook was told, as while hooks are disabled, nothing tells the answer.
-func (h *hook) nothingInFlight(tx *inbox.Tx) (bool, error) {
-	f := h.flight(tx)
-	if f == nil {
-		return true, nil
-	}
-	if !f.Woken || f.Bound || !f.SameClient() {
-		h.lookAgainIn(maxRecheck)
-		if !f.Life().Ended() && (f.SameClient() || h.input.SessionID == f.Entry.SessionID) {
-			return false, nil // the session's own next event decides
-		}
-		left, err := h.settleEntry(tx, f, recovery.LeftBehind)
-		return !left, err
-	}
-	if rest := takeUpWait - h.age(); rest > 0 {
-		h.lookAgainIn(rest)
-		return false, nil
-	}
-	if f.Woke("") {
-		left, err := h.settleEntry(tx, f, recovery.WentOn)
-		return !left, err
-	}
-	h.Note("the entry %s was not taken up, and is handed over again", words.Name(f.Entry.ID(), f.Entry.EntryID))
-	report, err := h.settle(tx, recovery.Sight{NotHandedOver: true, Charged: true})
-	return report.Action != recovery.Owned, err
 }
 
 // wokenWith is the evidence of a delivery that is to wake the session.

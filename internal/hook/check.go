@@ -47,40 +47,39 @@ func (c *checking) of(d *inbox.Delivery) *check.Outcome {
 	return c.outcome
 }
 
-// mustCheck says what to do about the check of an entry whose turn has ended. Outcome 0 means nothing: it has no check,
-// has passed it, or can go no further.
-func (h *hook) mustCheck(tx *inbox.Tx, f *recovery.Flight) (outcome, error) {
+// mustCheck says what to do about the check of an entry whose turn has ended, and returns its new state, nil for the old
+// one. Outcome 0 means nothing: the entry has no check, has passed it, or can go no further. mayBlock says that the turn
+// may go on, and spent returns what was spent by now.
+func (h *hook) mustCheck(f *recovery.Flight, mayBlock bool, spent func() inbox.Spending) (outcome, *inbox.Check, error) {
 	d := f.Entry
 	if d.Check == nil || d.Verdict != nil && d.Verdict.Kind != inbox.VerdictDone {
 		h.checking.outcome = nil // of a check during which the agent gave the entry up
-		return 0, nil
+		return 0, nil, nil
 	}
-	o := h.checking.of(d)
 	if m, ofRun := effect.MarkOf(d); ofRun && m.Effect != "" && h.runs == nil {
-		return 0, errNeedsRuns // its result is looked at after the check
+		return 0, nil, errNeedsRuns // its result is looked at after the check
 	}
-	if o != nil {
-		return h.checked(tx, d, o)
+	c := *d.Check
+	if o := h.checking.of(d); o != nil {
+		return h.checked(d, &c, o, mayBlock, spent), &c, nil
 	}
-	if d.Check.Running() && d.Check.By.PID != os.Getpid() {
-		return leave, nil // another hook of this Stop runs it
+	if c.Running() && c.By.PID != os.Getpid() {
+		return leave, nil, nil // another hook of this Stop runs it
 	}
 	if h.checking.seq != d.DeliveredSeq {
 		h.checking = checking{seq: d.DeliveredSeq, began: time.Now()}
 	}
-	c := *d.Check
 	c.Status, c.Untold = inbox.CheckRuns, false
 	h.checking.names, h.checking.turn = c.Names(), check.Turn{
 		EntryID: d.EntryID, ID: d.ID(), Prompt: d.Text(), Metadata: d.Metadata(), Reply: f.LastReply(),
 		Session: d.SessionID, Attempt: d.Attempt, Try: c.Tries + 1,
 	}
-	return unchecked, tx.NoteCheck(c)
+	return unchecked, &c, nil
 }
 
-// checked notes the outcome of the check that this hook ran, and says how the Stop goes on. Outcome 0 means that the
-// entry is settled now.
-func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outcome, error) {
-	c := *d.Check
+// checked notes in c the outcome of the check that this hook ran, and says how the Stop goes on. Outcome 0 means that
+// the entry is settled now.
+func (h *hook) checked(d *inbox.Delivery, c *inbox.Check, o *check.Outcome, mayBlock bool, spent func() inbox.Spending) outcome {
 	c.Seconds += o.Took.Seconds()
 	if c.Tail, c.Why = o.Tail, o.Why; len(h.checking.names) > 1 {
 		c.Why = o.Name + ": " + o.Why
@@ -95,11 +94,10 @@ func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outco
 		c.Status, c.Untold = inbox.CheckFailed, true
 		h.checking.spent = c.Tries >= h.Orphan.Checks.Tries
 		if l := recovery.LimitsOf(d, h.Limits); l.Any() {
-			h.chargeEnd(tx)
-			h.checking.over = recovery.Judge(d, l, tx.Money().Spending())
+			h.checking.over = recovery.Judge(d, l, spent())
 		}
-		if !h.checking.spent && h.checking.over == nil && !h.gate.shut && !h.blockedEnough(tx) {
-			return unmet, tx.NoteCheck(c)
+		if !h.checking.spent && h.checking.over == nil && mayBlock {
+			return unmet
 		}
 	default:
 		c.Status = inbox.CheckUnable
@@ -107,10 +105,10 @@ func (h *hook) checked(tx *inbox.Tx, d *inbox.Delivery, o *check.Outcome) (outco
 			h.checking.outcome = nil
 			h.checking.wait = min(max(2*h.checking.wait, firstRecheck), mostRecheck)
 			h.Note("the entry %s cannot be checked: %s: tried again in %s", words.Name(d.ID(), d.EntryID), words.Line(c.Why), words.Took(h.checking.wait))
-			return unchecked, tx.NoteCheck(c)
+			return unchecked
 		}
 	}
-	return 0, tx.NoteCheck(c)
+	return 0
 }
 
 // check runs the check that is due. The inbox's lock is free meanwhile.
@@ -139,45 +137,31 @@ func (h *hook) check(ctx context.Context) error {
 	return nil
 }
 
-// goOn has the turn go on with what the check printed.
-func (h *hook) goOn(tx *inbox.Tx) (outcome, string, error) {
-	d := tx.InFlight()
+// feedback returns what has the turn of the entry in flight go on with what its check printed.
+func (h *hook) feedback(d *inbox.Delivery) (recovery.Evidence, string, error) {
 	before, e := recovery.EvidenceOf(d), h.evidence()
 	token, err := machine.RandomName()
 	if err != nil {
-		return 0, "", err
+		return e, "", err
 	}
 	e.Notes, e.RanBefore = true, before.RanBefore
 	e.Fresh = !h.input.StopHookActive || before.Reply != e.Reply
 	e.Token, e.Spill = token[:min(8, len(token))], before.Spill
-	text := introduce(h.Preamble, checkText(d, h.Orphan.Checks.Tries)+"\n\n"+recovery.DeliveryMark(d.EntryID, e.Token))
 	if h.Announce {
 		h.says = fmt.Sprintf("heartbeat: the check of entry %s failed, try %d", words.Brief(words.Name(d.ID(), d.EntryID)), d.Check.Tries)
 	}
-	return h.carryOn(tx, e, h.input.PromptID, text)
+	return e, introduce(h.Preamble, checkText(d, h.Orphan.Checks.Tries)+"\n\n"+recovery.DeliveryMark(d.EntryID, e.Token)), nil
 }
 
-// wakeOn wakes the session with what the check printed.
-func (h *hook) wakeOn(tx *inbox.Tx) (outcome, string, error) {
-	d := tx.InFlight()
+// wakeFeedback is [hook.feedback] for a session that is to be woken.
+func (h *hook) wakeFeedback(d *inbox.Delivery) (recovery.Evidence, string) {
 	e := h.wokenWith(recovery.EvidenceOf(d).Spill)
 	preamble := fmt.Sprintf(defaultPreamble, recovery.DeliveryMark(d.EntryID, h.token()))
 	text := introduce(preamble, checkText(d, h.Orphan.Checks.Tries))
 	if !claude.FitsWake(text) {
 		text = introduce(preamble, "The check of your last request failed. Run it yourself, mend what it shows, and finish the request.")
 	}
-	return h.carryOn(tx, e, "", text)
-}
-
-// carryOn has the entry in flight go on in a turn of this session, which gets the text.
-func (h *hook) carryOn(tx *inbox.Tx, e recovery.Evidence, promptID, text string) (outcome, string, error) {
-	h.chargeEnd(tx)
-	tx.Worked(recovery.Worked(tx.InFlight()))
-	e.BoundSeq = tx.Seq()
-	if err := tx.Continue(inbox.Recipient{SessionID: h.input.SessionID, PromptID: promptID, Evidence: e.Encode()}); err != nil {
-		return 0, "", err
-	}
-	return h.decideHandover(tx, text)
+	return e, text
 }
 
 // checkText tells the model why the entry is not answered yet, and that a command's output is data.

@@ -5,10 +5,13 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/check"
+	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
 
-// This file is the table of transitions in docs/design.md, as far as a hook decides them.
+// This file is the table of transitions in docs/design.md, as far as the end of a turn or a waiting hook decides them.
+// session.go has what other events decide.
 
 // outcome is what one look at the inbox came to.
 type outcome int
@@ -32,7 +35,11 @@ const (
 func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 	switch o, err := h.endTurn(tx); {
 	case err == nil && o == unmet:
-		return h.goOn(tx)
+		e, text, err := h.feedback(tx.InFlight())
+		if err != nil {
+			return 0, "", err
+		}
+		return h.carryOn(tx, e, h.input.PromptID, text)
 	case err != nil || o != 0:
 		return o, "", err
 	}
@@ -52,16 +59,55 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	if w == nil || w.Name != h.Waiter {
 		return leave, "", nil
 	}
-	if ready, err := h.sessionIsReady(tx, w); err != nil || !ready {
+	if ready, err := h.sessionIsReady(tx.In(w.SessionID).Known()); err != nil || !ready {
 		return held, "", err
 	}
 	if f != nil && f.Entry.Check != nil && f.Entry.Check.Untold && f.SameClient() {
-		return h.wakeOn(tx)
+		e, text := h.wakeFeedback(f.Entry)
+		return h.carryOn(tx, e, "", text)
 	}
-	if ready, err := h.nothingInFlight(tx); err != nil || !ready {
+	if ready, err := h.nothingInFlight(tx, f); err != nil || !ready {
 		return held, "", err
 	}
 	return h.deliverNext(tx, still)
+}
+
+// nothingInFlight reports whether an entry may be delivered. If the session has not picked a text up by the end of its
+// turn, the text never reached it. If it has, and no hook was told, as while hooks are disabled, nothing tells the answer.
+func (h *hook) nothingInFlight(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
+	if f == nil {
+		return true, nil
+	}
+	if !f.Woken || f.Bound || !f.SameClient() {
+		h.lookAgainIn(maxRecheck)
+		if !f.Life().Ended() && (f.SameClient() || h.input.SessionID == f.Entry.SessionID) {
+			return false, nil // the session's own next event decides
+		}
+		left, err := h.settleEntry(tx, f, recovery.LeftBehind)
+		return !left, err
+	}
+	if rest := takeUpWait - h.age(); rest > 0 {
+		h.lookAgainIn(rest)
+		return false, nil
+	}
+	if f.Woke("") {
+		left, err := h.settleEntry(tx, f, recovery.WentOn)
+		return !left, err
+	}
+	h.Note("the entry %s was not taken up, and is handed over again", words.Name(f.Entry.ID(), f.Entry.EntryID))
+	report, err := h.settle(tx, recovery.Sight{NotHandedOver: true, Charged: true})
+	return report.Action != recovery.Owned, err
+}
+
+// carryOn has the entry in flight go on in a turn of this session, which gets the text.
+func (h *hook) carryOn(tx *inbox.Tx, e recovery.Evidence, promptID, text string) (outcome, string, error) {
+	h.chargeEnd(tx)
+	tx.Worked(recovery.Worked(tx.InFlight()))
+	e.BoundSeq = tx.Seq()
+	if err := tx.Continue(inbox.Recipient{SessionID: h.input.SessionID, PromptID: promptID, Evidence: e.Encode()}); err != nil {
+		return 0, "", err
+	}
+	return h.decideHandover(tx, text)
 }
 
 // deliverNext puts the next entry in flight, with the checks that it has to pass.
@@ -111,23 +157,32 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		if err := of.LateAnswer(prompt, h.input.LastMessage, h.asker().EndsLate(late, wentOut)); err != nil {
 			return 0, err
 		}
-		h.contest(tx)
+		if doubt := of.Doubt(); doubt != nil {
+			if objection, told := h.objection(doubt, tx.InFlight()); told {
+				of.Contest(objection)
+			}
+		}
 		if h.Limits.Day.Any() {
 			h.chargeEnd(tx)
 		}
 	}
-	if f := h.flight(tx); f != nil {
-		says := h.judge(f)
+	blocked := h.blockedEnough(tx)
+	if f, says := h.judge(tx); f != nil {
 		switch says {
 		case recovery.SameStop, recovery.Unproven, recovery.Pending:
 			return leave, nil
 		case recovery.Unsure:
 			return unclear, nil
 		case recovery.TurnEnded:
-			if rests, err := h.holdForTasks(tx, f); rests || err != nil {
-				return resting, err
+			if left := h.tasksLeft(f); len(left) > 0 {
+				f.TaskWait = f.Wait(left, f.LastReply())
+				return resting, tx.Bind(inbox.Recipient{SessionID: f.Entry.SessionID, PromptID: f.Entry.PromptID, Evidence: f.Encode()})
 			}
-			if o, err := h.mustCheck(tx, f); o != 0 || err != nil {
+			o, c, err := h.mustCheck(f, !h.gate.shut && !blocked, func() inbox.Spending { h.chargeEnd(tx); return tx.Money().Spending() })
+			if c != nil {
+				err = tx.NoteCheck(*c)
+			}
+			if o != 0 || err != nil {
 				return o, err
 			}
 		}
@@ -140,10 +195,102 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	case h.gate.shut,
 		h.MaxEntries > 0 && tx.In(session).Acknowledged() >= h.MaxEntries,
 		!h.Until.IsZero() && time.Until(h.Until.Time) <= 0,
-		h.blockedEnough(tx):
+		blocked:
 		return approved, nil
 	}
 	return 0, nil
+}
+
+// failTurn notes that a turn ended in an error, and how long delivery is held back. It gives the entry back if that turn
+// was its own, or sets it aside once its attempts are used up.
+func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
+	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
+	f, says := h.judge(tx)
+	if says == recovery.Unsure {
+		return unclear, nil
+	}
+	h.chargeEnd(tx)
+	if says == recovery.TurnEnded {
+		if err := tx.In(tx.InFlight().SessionID).Fail(failure.Error, failure.Message); err != nil {
+			return 0, err
+		}
+		report, err := h.settle(tx, recovery.Sight{Charged: true})
+		if err == nil && report.Action == recovery.DeadLettered {
+			h.Note("%s", report)
+		}
+		return 0, err
+	}
+	err := tx.In(h.input.SessionID).FailAlone(failure.Error, failure.Message)
+	if err == nil && (says == recovery.WentOn || says == recovery.LeftBehind) {
+		_, err = h.settleEntry(tx, f, says)
+	}
+	if err == nil {
+		err = recovery.HoldDelivery(tx, failure, false)
+	}
+	return 0, err
+}
+
+// stopFailure acts on a turn that ended in an error, for wirings that do not wait in the background. It signals the
+// launcher, which decides.
+func (h *hook) stopFailure() int {
+	h.record(func(tx *inbox.Tx) error {
+		if f := h.flight(tx); f != nil && f.Elsewhere() != nil {
+			return tx.In(h.input.SessionID).FailAlone(h.input.Error, h.input.LastMessage)
+		}
+		return tx.In(h.input.SessionID).Fail(h.input.Error, h.input.LastMessage)
+	})
+	return h.signal()
+}
+
+// settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
+// which lives.
+func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, says recovery.Says) (left bool, err error) {
+	f.Entry = tx.InFlight() // a check or a charge has changed it
+	d := f.Entry
+	sight := recovery.Sight{Overcome: true, Charged: h.input != nil && d.SessionID == h.input.SessionID}
+	switch says {
+	case recovery.TurnEnded:
+		sight.Ended, sight.Charged = true, true
+		if sight.Check, sight.Spent = h.checking.of(d), h.checking.spent; sight.Check != nil && h.checking.over != nil {
+			sight.Check, sight.Over = nil, h.checking.over
+		}
+		if d.Verdict == nil && (d.Check == nil || sight.Check != nil && sight.Check.Verdict == check.Passed) {
+			if sight.Missing, err = h.takeResult(f); err != nil {
+				return false, err
+			}
+		}
+	case recovery.WentOn:
+		sight.Reason = inbox.ReasonInterrupted
+	}
+	report, err := h.settle(tx, sight)
+	switch {
+	case err != nil:
+	case sight.Missing != "" && report.Action == recovery.DeadLettered:
+		h.Note("the entry %s is set aside: %s", words.Name(d.ID(), d.EntryID), sight.Missing)
+	case report.Action == recovery.Owned:
+		if h.watchOwner(report.Owner) { // once for each owner, and not for each of its entries
+			h.Note("%s", report)
+		}
+	case !sight.Ended || d.Verdict != nil && report.Action != recovery.Answered:
+		h.complainOnce(errors.New(report.String()))
+	}
+	return report.Action == recovery.Owned, err
+}
+
+// settle has the entry in flight settled, and remembers it for what follows the commit.
+func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, error) {
+	d := tx.InFlight()
+	report, err := recovery.Settle(tx, h.asker(), sight)
+	if err != nil || report.Action == recovery.Owned {
+		return report, err
+	}
+	if h.settled, h.lastSettled = d, report.ID; sight.Ended {
+		h.answered = d
+		if h.gate.unsure && report.Action == recovery.Answered {
+			h.doubtful = d
+		}
+	}
+	return report, nil
 }
 
 // blockedEnough reports whether one more block would exceed --max-blocks. The client restarts its count at each turn

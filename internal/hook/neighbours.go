@@ -285,35 +285,27 @@ func childOf(client int) int {
 
 func startedWith(pid int) string { return strings.Join(machine.Arguments(pid), " ") }
 
-// leaveInDoubt notes the answer to which another hook may turn out to have objected. own is the text that this Stop
-// delivers, or "".
-func (h *hook) leaveInDoubt(tx *inbox.Tx, own string) {
-	if h.doubtful == nil {
-		return
-	}
+// doubt returns what [hook.objection] needs to find out whether another hook objected to an answer. own is the text that
+// this Stop delivers, or "".
+func (h *hook) doubt(own string) []byte {
 	var o flat.Object
 	o.Text("transcript", h.input.TranscriptPath)
 	o.Int("from", h.gate.from)
 	if own != "" {
 		o.String("own", claude.ReplySum(own))
 	}
-	tx.In(h.input.SessionID).LeaveInDoubt(h.doubtful, o.End())
+	return o.End()
 }
 
-// contest marks the answer that the Stop before left in doubt as contested, if another hook then had the turn go on. While
-// the client has not told of that Stop, as where this one is still the same, the doubt stays.
-func (h *hook) contest(tx *inbox.Tx) {
-	doubt := tx.In(h.input.SessionID).Doubt()
-	if doubt == nil {
-		return
+// objection returns what another hook said to have the turn go on, "" for nothing, at the Stop whose answer is in doubt.
+// inFlight is what a later look of that Stop delivered. told is false while the client has not told of that Stop, as
+// where this one is still the same.
+func (h *hook) objection(doubt *inbox.Doubt, inFlight *inbox.Delivery) (said string, told bool) {
+	note, err := flat.Parse(doubt.Note)
+	if err != nil {
+		return "", true
 	}
-	var goes []string
-	if note, err := flat.Parse(doubt.Note); err == nil {
-		told := false
-		if goes, told = claude.Objections(note.String("transcript"), note.Int("from"), note.String("own")); !told {
-			return
-		}
-	}
-	goes = slices.DeleteFunc(goes, func(text string) bool { return h.isTextOf(tx.InFlight(), text) }) // by a later look of that Stop
-	tx.In(h.input.SessionID).Contest(strings.Join(goes, "; "))
+	goes, told := claude.Objections(note.String("transcript"), note.Int("from"), note.String("own"))
+	goes = slices.DeleteFunc(goes, func(text string) bool { return h.isTextOf(inFlight, text) })
+	return strings.Join(goes, "; "), told
 }

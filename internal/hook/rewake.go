@@ -10,10 +10,8 @@ import (
 	recovery "heartbeat/recover"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/agent"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/money/meter"
 	"heartbeat/internal/words"
 )
 
@@ -122,44 +120,6 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 		case <-time.After(wait):
 		}
 	}
-}
-
-// startWaiting makes this hook the one that waits, unless the session got a prompt while the hook started. The end of
-// that prompt's turn starts the next hook.
-func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
-	session := tx.In(h.input.SessionID)
-	s, pid := session.Known(), h.clientPID()
-	if s.PromptedAfter(h.Began) {
-		return held, nil
-	}
-	var err error
-	if s.EndedAt != nil && pid != 0 && pid != s.PID { // it is open in two clients, and the other one has ended
-		err = session.Start(pid, agent.StartNote(h.input.TranscriptPath))
-	}
-	return 0, errors.Join(err, session.Wait(h.Waiter))
-}
-
-// noteStart notes that the session began, and charges the sessions that have ended.
-func (h *hook) noteStart(tx *inbox.Tx) error {
-	h.placeTurn(tx)
-	h.uncounted(meter.NoteCharge(tx, ""))
-	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
-}
-
-// startSession notes that the session began, and settles what a dead session left in flight.
-func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
-	err := h.noteStart(tx)
-	f := h.flight(tx)
-	if f == nil || err != nil {
-		return 0, err
-	}
-	switch {
-	case f.Life().Ended():
-		_, err = h.settleEntry(tx, f, recovery.LeftBehind)
-	case h.input.Source == "clear" && f.Bound && h.input.SessionID != f.Entry.SessionID && f.SameClient():
-		_, err = h.settleEntry(tx, f, recovery.WentOn) // a turn that a person cut short with /clear ends without a Stop
-	}
-	return 0, err
 }
 
 // wakeable returns why the session cannot be woken, or nil.

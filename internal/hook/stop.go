@@ -139,7 +139,9 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) 
 		err = h.stillWanted(ctx)
 	}
 	if err == nil && o != leave && o != unclear {
-		h.leaveInDoubt(tx, text)
+		if h.doubtful != nil {
+			tx.In(h.input.SessionID).LeaveInDoubt(h.doubtful, h.doubt(text))
+		}
 		err = tx.Commit()
 	}
 	h.notifier.drained = err == nil && o == empty && h.settled != nil

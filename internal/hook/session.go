@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -12,6 +13,44 @@ import (
 	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
+
+// noteStart notes that the session began, and charges the sessions that have ended.
+func (h *hook) noteStart(tx *inbox.Tx) error {
+	h.placeTurn(tx)
+	h.uncounted(meter.NoteCharge(tx, ""))
+	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
+}
+
+// startSession notes that the session began, and settles what a dead session left in flight.
+func (h *hook) startSession(tx *inbox.Tx) (outcome, error) {
+	err := h.noteStart(tx)
+	f := h.flight(tx)
+	if f == nil || err != nil {
+		return 0, err
+	}
+	switch {
+	case f.Life().Ended():
+		_, err = h.settleEntry(tx, f, recovery.LeftBehind)
+	case h.input.Source == "clear" && f.Bound && h.input.SessionID != f.Entry.SessionID && f.SameClient():
+		_, err = h.settleEntry(tx, f, recovery.WentOn) // a turn that a person cut short with /clear ends without a Stop
+	}
+	return 0, err
+}
+
+// startWaiting makes this hook the one that waits, unless the session got a prompt while the hook started. The end of
+// that prompt's turn starts the next hook.
+func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
+	session := tx.In(h.input.SessionID)
+	s, pid := session.Known(), h.clientPID()
+	if s.PromptedAfter(h.Began) {
+		return held, nil
+	}
+	var err error
+	if s.EndedAt != nil && pid != 0 && pid != s.PID { // it is open in two clients, and the other one has ended
+		err = session.Start(pid, agent.StartNote(h.input.TranscriptPath))
+	}
+	return 0, errors.Join(err, session.Wait(h.Waiter))
+}
 
 // prompted acts on a prompt that the session is about to send to the model. If an entry woke the session, the client
 // makes a prompt of it, and the entry then belongs to that prompt's turn. Either way the session is at work, and
@@ -133,18 +172,13 @@ func (h *hook) addReports() {
 	}
 }
 
-// holdForTasks reports whether the entry in flight waits for tasks that its turn left running in the background. The
-// turn may end; the session goes on, and the client sends it a prompt when a task ends.
-func (h *hook) holdForTasks(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
+// tasksLeft returns the tasks that the turn of the entry in flight left running in the background, and for which the entry
+// waits. The turn may end; the session goes on, and the client sends it a prompt when a task ends.
+func (h *hook) tasksLeft(f *recovery.Flight) []claude.Task {
 	if !h.holds() || f.Entry.Verdict != nil {
-		return false, nil // the agent's verdict needs no waiting
+		return nil // the agent's verdict needs no waiting
 	}
-	left := f.TasksLeft()
-	if len(left) == 0 {
-		return false, nil
-	}
-	f.TaskWait = f.Wait(left, f.LastReply())
-	return true, tx.Bind(inbox.Recipient{SessionID: f.Entry.SessionID, PromptID: f.Entry.PromptID, Evidence: f.Encode()})
+	return f.TasksLeft()
 }
 
 // toldOfTask binds the entry in flight to the turn in which the session learns how one of the entry's tasks ended.

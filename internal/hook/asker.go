@@ -1,0 +1,85 @@
+package hook
+
+import (
+	"time"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/agent"
+	"heartbeat/internal/claude"
+	"heartbeat/internal/machine"
+	"heartbeat/internal/words"
+	recovery "heartbeat/recover"
+)
+
+// asker returns this hook as one who asks what becomes of entries.
+func (h *hook) asker() recovery.Asker {
+	a := recovery.Asker{
+		Settings: h.Orphan, Box: h.box, Client: inbox.Process{PID: h.clientPID()}, Start: h.Start,
+		Elsewhere: h.settledElsewhere, Note: func(format string, args ...any) { h.Note(format, args...) },
+	}
+	a.Limits = h.Limits
+	if h.input != nil {
+		a.Stop = &recovery.Stop{Input: h.input, Began: h.Began, Background: h.Rewake, TaskLimit: time.Duration(h.Background)}
+	}
+	return a
+}
+
+// flight returns the entry that tx has in flight, or nil.
+func (h *hook) flight(tx *inbox.Tx) *recovery.Flight { return h.asker().Flight(tx) }
+
+// judge returns the entry that tx has in flight, or nil, and what this Stop says about it.
+func (h *hook) judge(tx *inbox.Tx) (*recovery.Flight, recovery.Says) {
+	f := h.flight(tx)
+	if f == nil {
+		return nil, 0
+	}
+	says, waitFor := f.Says(h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline))
+	switch says {
+	case recovery.Unsure:
+		if h.watched.deadline.IsZero() {
+			h.watched.deadline = time.Now().Add(transcriptWait)
+		}
+		h.watched.path, h.watched.size = waitFor, claude.TranscriptSize(waitFor)
+	case recovery.Unproven:
+		h.Note("nothing is taken for an answer to the entry %s: this Stop says what the one said that delivered it, and no transcript shows that it is another", words.Name(f.Entry.ID(), f.Entry.EntryID))
+	}
+	return f, says
+}
+
+func (h *hook) client() *agent.Agent {
+	if h.input == nil {
+		return agent.Of("")
+	}
+	return agent.Of(h.input.TranscriptPath)
+}
+
+// clientPID returns the client's process id, or 0. It is looked up once: if the client does not name it, the processes
+// above this one are searched.
+func (h *hook) clientPID() int {
+	if !h.clientSought {
+		h.clientIs, h.clientSought = h.client().PID(h.Parent), true
+	}
+	return h.clientIs
+}
+
+const (
+	// transcriptWait is how long the transcript may take to show an answer: the client writes it late.
+	transcriptWait = 1500 * time.Millisecond
+	transcriptPoll = 10 * time.Millisecond
+)
+
+// isInner reports whether this hook's session was started by a tool of the session that has the entry in flight. The
+// entry's turn waits for this session, which must neither wait for that turn nor have the launcher end it. A session with
+// a launcher of its own is none: nobody else ends it.
+func (h *hook) isInner() (is bool) {
+	if h.box == nil || h.Launched {
+		return false
+	}
+	h.glance(func(view *inbox.View) {
+		if d, client := view.InFlight(), h.clientPID(); d != nil {
+			o := recovery.OwnerOf(view, d)
+			is = o.Life == machine.Alive && o.PID != client && machine.Nearest(client, func(p int) bool { return p == o.PID }) != 0
+		}
+	})
+	return is
+}
