@@ -186,11 +186,8 @@ func (h *hook) takeResult(f *recovery.Flight) (missing string, err error) {
 	return h.runs.Take(f.Entry, f.LastReply()), nil
 }
 
-// settledElsewhere says why an entry need not be delivered, "" if it must be.
+// settledElsewhere says why an entry of a run need not be delivered, "" if it must be.
 func (h *hook) settledElsewhere(e inbox.Entry) (why string, err error) {
-	if _, ofRun := effect.MarkIn(e.Metadata); !ofRun {
-		return "", nil
-	}
 	if h.runs == nil {
 		return "", errNeedsRuns
 	}
