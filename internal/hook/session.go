@@ -195,30 +195,28 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 func (h *hook) endSession(tx *inbox.Tx) error {
 	h.placeTurn(tx)
 	h.uncounted(meter.ChargeTurn(tx, h.input.SessionID))
-	if f := h.flight(tx); f != nil && f.Entry.SessionID == h.input.SessionID && f.Elsewhere() == nil {
+	f, of := h.flight(tx), tx.In(h.input.SessionID)
+	var err error
+	switch lastFailed := h.client().LastFailed; {
+	case f != nil && f.Entry.SessionID == h.input.SessionID && f.Elsewhere() == nil:
 		if f.Held {
-			if _, err := h.settle(tx, recovery.Sight{Ended: true, Charged: true}); err != nil {
-				return err
-			}
+			_, err = h.settle(tx, recovery.Sight{Ended: true, Charged: true})
 		} else if at, name, message, failed := f.Failed(); failed {
-			if err := tx.In(h.input.SessionID).FailAt(at, name, message); err != nil {
-				return err
-			}
+			err = of.FailAt(at, name, message)
 		}
-	} else if find := h.client().LastFailed; find != nil {
-		if name, message, failed := find(h.input.TranscriptPath); failed {
-			err := tx.In(h.input.SessionID).FailAlone(name, message)
-			if err == nil {
+	case lastFailed != nil:
+		if name, message, failed := lastFailed(h.input.TranscriptPath); failed {
+			if err = of.FailAlone(name, message); err == nil {
 				err = recovery.HoldDelivery(tx, &inbox.Failure{Error: name, Message: message, At: time.Now().UTC()}, false)
-			}
-			if err != nil {
-				return err
 			}
 		}
 	}
-	s := tx.In(h.input.SessionID).Known()
+	if err != nil {
+		return err
+	}
+	s := of.Known()
 	if pid := h.clientPID(); pid != 0 && pid != s.PID && s.Life() == machine.Alive {
 		return nil // it is open in two clients, and goes on in the other one
 	}
-	return tx.In(h.input.SessionID).End()
+	return of.End()
 }
