@@ -84,10 +84,10 @@ func Text(quoted string) string {
 		return ""
 	}
 	text := quoted[1 : len(quoted)-1]
-	switch escaped, valid := strings.IndexByte(text, '\\') >= 0, utf8.ValidString(text); {
-	case !escaped && valid: // as nearly always
-		return text
-	case !escaped:
+	if strings.IndexByte(text, '\\') < 0 { // as nearly always
+		if utf8.ValidString(text) { // sooner than the next line finds it out
+			return text
+		}
 		return strings.ToValidUTF8(text, "\uFFFD")
 	}
 	if !strings.Contains(text, `\u`) {
