@@ -37,6 +37,22 @@ func TestTheDeepestThatIsRead(t *testing.T) {
 	}
 }
 
+// Brackets in a text are no nesting: prompts are full of them.
+func TestTooDeep(t *testing.T) {
+	text := `" \"` + strings.Repeat("{[", MaxDepth) + `\\"`
+	assert.False(t, TooDeep([]byte(`{"prompt":`+text+`}`)))
+	assert.False(t, TooDeep([]byte(` [`+strings.Repeat("{},[],", MaxDepth)+text+"] ")), "beside each other")
+	for _, pair := range []string{"[]", "{}"} {
+		open := strings.Replace(pair[:1], "{", `{"a":`, 1)
+		for deep, want := range map[int]bool{MaxDepth: false, MaxDepth + 1: true} {
+			for _, inner := range []string{pair, open + text + pair[1:]} {
+				json := "\n" + strings.Repeat(open, deep-1) + inner + strings.Repeat(pair[1:], deep-1)
+				assert.Equal(t, want, TooDeep([]byte(json)), "%d levels of %s", deep, pair)
+			}
+		}
+	}
+}
+
 // FuzzText holds texts to another library, and to what was read before.
 func FuzzText(f *testing.F) {
 	for _, s := range []string{"", "a", "\"\\/\b\f\n\r\t\x00\x1f\x7f", "<&>", "é\u2028\u2029😀", "\xff\xfe\xffa", "\xe2\x80", `\u00e9\n`} {
