@@ -65,11 +65,11 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	row := decide(s)
 	report := reportOf(s.d, row.action)
 	report.Said = s.verdict()
-	if err := row.write(tx, s); err != nil {
-		return report, err
-	}
 	if row.action == DeadLettered {
 		report.Reason = cmp.Or(row.reason, s.Reason)
+	}
+	if err := row.write(tx, s, report.Reason); err != nil {
+		return report, err
 	}
 	if s.failure == nil || s.Over != nil {
 		return report, nil
@@ -84,8 +84,8 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	return report, HoldDelivery(tx, s.failure, !said)
 }
 
-// write writes what a fate says, in the caller's commit.
-func (w writes) write(tx *inbox.Tx, s *situation) error {
+// write writes what a fate says, in the caller's commit. reason is that of a dead letter.
+func (w writes) write(tx *inbox.Tx, s *situation, reason inbox.Reason) error {
 	switch w.action {
 	case Answered:
 		reply, finished := s.proof()
@@ -106,7 +106,6 @@ func (w writes) write(tx *inbox.Tx, s *situation) error {
 		}
 		return tx.GiveBack(w.why(s), w.counts)
 	case DeadLettered:
-		reason := cmp.Or(w.reason, s.Reason)
 		if w.failure != nil {
 			if name, message := w.failure(s); name != "" {
 				return tx.DeadLetterFor(reason, name, message)
