@@ -45,7 +45,7 @@ func (s *service) ready() {
 	s.once.Do(func() { _, _ = daemon.SdNotify(false, daemon.SdNotifyReady) })
 }
 
-// startTime is how long a start may take after a rest, and endTime an end after --drain-timeout.
+// startTime is how long a start may take after a rest, and endTime an end after --drain-timeout, without its --grace.
 const startTime, endTime = 2 * time.Minute, 30 * time.Second
 
 // extendTimeout has the manager wait at least so long for the start or the stop that it waits for.

@@ -27,10 +27,10 @@ func TestServiceEnds(t *testing.T) {
 func TestAWarmStopHasItsTime(t *testing.T) {
 	conn, stop, taken := manager(t), make(chan struct{}), signals.Take()
 	defer taken.Stop()
-	r := &run{Options: Options{Stopping: Stopping{Warm: true, DrainTimeout: 10 * time.Minute, Stop: stop}, Terminal: terminal.Options{Signals: taken}}}
+	r := &run{Options: Options{Stopping: Stopping{Warm: true, DrainTimeout: 10 * time.Minute, Stop: stop}, Terminal: terminal.Options{Signals: taken, Grace: 2 * time.Minute}}}
 	defer r.heedStop()()
 	close(stop)
-	assert.Equal(t, "EXTEND_TIMEOUT_USEC=630000000", heard(t, conn, "EXTEND"))
+	assert.Equal(t, "EXTEND_TIMEOUT_USEC=1110000000", heard(t, conn, "EXTEND"))
 }
 
 // manager is the socket of a service manager.
