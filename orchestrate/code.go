@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -25,6 +26,8 @@ type accepted struct {
 	Dir  string    `json:"run_dir"`
 	Code run.Code  `json:"code"`
 	At   time.Time `json:"at"`
+	// Commands are the words of the commands of babysitter that steps were taken with. Who accepts may name another one.
+	Commands []string `json:"commands,omitempty"`
 }
 
 func (b *Bridge) acceptedPath() (string, error) {
@@ -39,42 +42,41 @@ func (b *Bridge) acceptedPath() (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(real)))[:32]), nil
 }
 
-// readAccepted returns nil if the run was not bound yet.
-func (b *Bridge) readAccepted() (run.Code, error) {
+// readAccepted returns no code if the run was not bound yet.
+func (b *Bridge) readAccepted() (a accepted, err error) {
 	path, err := b.acceptedPath()
 	if err != nil {
-		return nil, err
+		return a, err
 	}
 	text, err := disk.ReadState(path, disk.MaxWhole)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return a, nil
 	}
-	var a accepted
 	if err == nil && (json.Unmarshal(text, &a) != nil || a.Code == nil) {
 		err = fmt.Errorf("%s is damaged", path)
 	}
-	return a.Code, err
+	return a, err
 }
 
-// code is the run's code as it is now, also of what was accepted for a process with another command of babysitter.
-func (b *Bridge) code(before run.Code) (run.Code, error) {
-	taken := append([]string(nil), b.CLI.Command...)
-	for name := range before {
-		taken = append(taken, name)
-	}
-	return b.Run.Code(babysitter.Project(b.Run.Dir()), taken)
+// look is the run's code as it is now, with the commands of babysitter that were taken before.
+func (b *Bridge) look(before accepted) (now accepted, err error) {
+	words := slices.Concat(before.Commands, b.CLI.Command)
+	slices.Sort(words)
+	now = accepted{Dir: b.Run.Dir(), At: time.Now(), Commands: slices.Compact(words)}
+	now.Code, err = b.Run.Code(babysitter.Project(b.Run.Dir()), now.Commands)
+	return now, err
 }
 
 // AcceptCode accepts the run's code as it is now, so that steps go on with it. Binding a run does the same.
 // AcceptCode returns what differs from the code that was accepted before.
 func (b *Bridge) AcceptCode() (changed []string, err error) {
 	before, _ := b.readAccepted() // what cannot be read is replaced
-	now, err := b.code(before)
+	now, err := b.look(before)
 	if err != nil {
 		return nil, err
 	}
-	if before != nil {
-		changed = b.shown(now.Differs(before))
+	if before.Code != nil {
+		changed = b.shown(now.Code.Differs(before.Code))
 	}
 	return changed, b.accept(now)
 }
@@ -82,7 +84,7 @@ func (b *Bridge) AcceptCode() (changed []string, err error) {
 // Bind binds the run to its code, if it is not bound yet. It also has a version of the CLI noted that is not the
 // measured one. A run that cannot be bound rests, and says why.
 func (b *Bridge) Bind(ctx context.Context) {
-	if before, err := b.readAccepted(); before != nil || err != nil {
+	if before, err := b.readAccepted(); before.Code != nil || err != nil {
 		return
 	}
 	if _, err := b.AcceptCode(); err == nil { // else a step tries again
@@ -90,12 +92,9 @@ func (b *Bridge) Bind(ctx context.Context) {
 	}
 }
 
-func (b *Bridge) accept(now run.Code) error {
+func (b *Bridge) accept(now accepted) error {
 	path, err := b.acceptedPath()
-	var text []byte
-	if err == nil {
-		text, err = json.Marshal(accepted{b.Run.Dir(), now, time.Now()})
-	}
+	text, _ := json.Marshal(now) // it always can be
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
@@ -118,11 +117,11 @@ func (b *Bridge) mayRun() error {
 		return nil
 	}
 	before, err := b.readAccepted()
-	var now run.Code
+	var now accepted
 	if err == nil {
-		now, err = b.code(before)
+		now, err = b.look(before)
 	}
-	if err == nil && before == nil {
+	if err == nil && before.Code == nil {
 		if b.follows {
 			return fmt.Errorf("%w: nobody has done so yet", errRests)
 		}
@@ -131,8 +130,11 @@ func (b *Bridge) mayRun() error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errRests, err)
 	}
-	if changed := b.shown(now.Differs(before)); len(changed) > 0 {
+	if changed := b.shown(now.Code.Differs(before.Code)); len(changed) > 0 {
 		return fmt.Errorf("%w: it has changed in %s", errRests, strings.Join(changed, ", "))
+	}
+	if len(now.Commands) > len(before.Commands) {
+		_ = b.accept(now) // it only adds a command, and the next step tries again
 	}
 	return nil
 }

@@ -142,3 +142,25 @@ func TestCodeChangesAllowed(t *testing.T) {
 	r.drive("--code-changes", "allow")
 	assert.Equal(t, "completed", r.state())
 }
+
+// A module that the accepted code does not use any more is no part of it.
+func TestUnusedModuleIsNoCode(t *testing.T) {
+	if recovery.InSession(os.Getpid(), nil) {
+		t.Skip("an agent runs this, and so this is no person")
+	}
+	r := changing(t, "unused", "")
+	r.says = nil
+	write := func(name, text string) {
+		t.Helper()
+		require.NoError(t, os.WriteFile(filepath.Join(r.dir, name), []byte(text), 0o600))
+	}
+	r.step()
+	text, err := os.ReadFile(filepath.Join(r.dir, "p.mjs"))
+	require.NoError(t, err)
+	write("p.mjs", strings.Replace(string(text), "import { more } from './more.mjs';", "const more = () => 1;", 1))
+	out, err := r.heartbeat("run", "accept-code", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	write("more.mjs", "// another file of the project")
+	r.drive()
+	assert.Equal(t, "completed", r.state(), r.said)
+}

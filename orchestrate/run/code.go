@@ -54,7 +54,7 @@ func (r *Run) Code(project string, command []string) (Code, error) {
 	s.bare("@a5c-ai/babysitter-sdk", project)
 	s.module(filepath.Join(project, ".npmrc"))
 	for _, word := range command {
-		if filepath.IsAbs(word) && isBelow(project, word) && !strings.HasSuffix(word, "/") { // else it is a package
+		if filepath.IsAbs(word) && isBelow(project, word) {
 			s.module(word)
 		}
 	}
