@@ -102,7 +102,8 @@ func (b *Bridge) find(ids ...string) (map[string]entryState, error) {
 		return states, nil
 	}
 	_, err = outcomes.EachLetter(b.Box, func(l inbox.Letter) bool {
-		if f, asked := states[l.ID]; asked && f.where == "" && l.Open() {
+		m, _ := effect.MarkIn(l.Metadata) // a letter that came with a copy, or before a move, names a run that is not this one
+		if f, asked := states[l.ID]; asked && f.where == "" && l.Open() && m.RunDir == b.Run.Dir() {
 			states[l.ID] = entryState{dead: l.Reason}
 		}
 		return true

@@ -72,17 +72,16 @@ func (s *step) failed(ctx context.Context) (again bool, err error) {
 			s.report.Guard = fmt.Sprintf("the run failed %d times in a row, and `heartbeat run resume %s` tries again: %s: %s", a.Nth, s.Run.ID(), failure.Name, failure.Message)
 			return false, nil
 		}
-		thrown := failure.Name + ": " + failure.Message + "\n" + failure.Stack
-		text := prompt.Failure(s.Run.ID(), s.Run.Dir(), thrown, !s.AnyCode)
-		if err = s.append(ctx, []inbox.Message{s.message(a.Entry, kindFailed, text)}); err == nil {
-			s.ledger.Failure = a // see finish
-		}
-		return false, err
+		s.ledger.Failure = a
 	}
 	states, err := s.find(a.Entry)
 	switch f := states[a.Entry]; {
 	case err != nil:
 		return false, err
+	case f == entryState{}: // it was not made yet, or was passed while the run was away
+		thrown := failure.Name + ": " + failure.Message + "\n" + failure.Stack
+		text := prompt.Failure(s.Run.ID(), s.Run.Dir(), thrown, !s.AnyCode)
+		return false, s.append(ctx, []inbox.Message{s.message(a.Entry, kindFailed, text)})
 	case f.waits():
 		s.report.Waits++
 		return false, nil

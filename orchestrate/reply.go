@@ -55,7 +55,8 @@ func (b *Bridge) handedOver(effect string, passed bool) bool {
 func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) string {
 	b, mark, err := runOf(box, meta)
 	switch {
-	case !strings.HasPrefix(id, mark.Run+"/"): // see [Bridge.entryID]
+	case !strings.HasPrefix(id, mark.Run+"/"+mark.Effect), // see [Bridge.entryID]
+		mark.Effect == "" && mark.Kind != kindFailed && mark.Kind != kindFinish:
 		return ""
 	case errors.Is(err, run.ErrNoRun):
 		return "there is no run in " + mark.RunDir
@@ -69,7 +70,6 @@ func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) strin
 		if l, err := b.open(); err == nil && l.Done {
 			return fmt.Sprintf("run %s is done", b.Run.ID())
 		}
-		return ""
 	}
 	st, err := b.Run.State()
 	switch status := st.Effect(mark.Effect); {

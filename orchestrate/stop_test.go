@@ -6,7 +6,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -115,9 +114,8 @@ func TestEntriesOfOtherRuns(t *testing.T) {
 	assert.Contains(t, out.Get("reason").String(), copied.run+"/tasks/")
 	assert.NotContains(t, out.Get("reason").String(), r.dir)
 
-	old := strings.Replace(string(before), "r1/", "r1/of-a-later-day-", 1)
-	old = regexp.MustCompile(`"effect":"\w+"`).ReplaceAllString(old, `"effect":"01M8P000000000000000000000"`)
-	none := strings.ReplaceAll(strings.Replace(string(before), "r1/", "r1/removed-", 1), "runs/r1", "runs/removed")
+	old := strings.ReplaceAll(string(before), strings.TrimPrefix(queued, "r1/"), "01M8P000000000000000000000")
+	none := strings.NewReplacer(`r1"`, `removed"`, `"r1/`, `"removed/`).Replace(string(before))
 	own := `{"prompt":"mine","run_dir":"/nowhere","effect":"none"}` + "\n"
 	require.NoError(t, os.WriteFile(r.inbox, []byte(old+none+own+string(before)), 0o600))
 	out, said = r.fire("Stop", "s", "hello", false, os.Getpid())
