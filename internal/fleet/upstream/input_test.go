@@ -209,6 +209,50 @@ func TestARequeuedDeadLetter(t *testing.T) {
 	assert.Zero(t, w.left())
 }
 
+// An id may come again once its decision is forgotten, while its letter is kept. The second message has a letter of its
+// own, and one only, also if its agent is dead for longer than the server's window.
+func TestALetterBesideAnOlderOne(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, fleet.Start(t))
+	ctx := fleet.Context(t)
+	_, err := w.js.UpdateStream(ctx, jetstream.StreamConfig{Name: message.Dead(stream), Subjects: []string{message.DeadSubjects(stream)}, Duplicates: 100 * time.Millisecond})
+	require.NoError(t, err)
+	_, err = w.agent().Dead(ctx, w.message("job", "one"), failed())
+	require.NoError(t, err)
+	results, err := w.js.Stream(ctx, "KV_"+message.Bucket(stream))
+	require.NoError(t, err)
+	want := []string{"please do it"}
+	for _, step := range []string{"decision", "letter", "letter state"} {
+		require.NoError(t, results.Purge(ctx))
+		c, next := w.message("job", "one"), failed()
+		next.Payload = []byte(step)
+		dying := w.agent()
+		require.ErrorIs(t, killed(dying, step, func() error {
+			_, err := dying.Dead(ctx, c, next)
+			return err
+		}), errKilled)
+		first := true
+		require.Eventually(t, func() bool { // the server forgets the id of a probe after that of the letter
+			probe := nats.NewMsg(message.DeadSubject(stream, "probe"))
+			probe.Header.Set(message.HeaderMsgID, step)
+			ack, err := w.js.PublishMsg(ctx, probe)
+			isOver := !first && err == nil && !ack.Duplicate
+			first = false
+			return isOver
+		}, 5*time.Minute, time.Millisecond)
+		_, err = w.agent().Dead(ctx, c, next)
+		require.NoError(t, err)
+		want = append(want, step)
+	}
+	var texts []string
+	for _, m := range w.letters() {
+		if m.Header.Get(message.HeaderID) == "job" {
+			texts = append(texts, string(m.Data))
+		}
+	}
+	assert.Equal(t, want, texts)
+}
+
 // A message that was requeued while its agent was away has no letter any more.
 func TestALetterThatWasRequeuedIsNotPublishedAgain(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,9 @@ func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (fate Fate, err 
 	}()
 	r := u.record(c, l.Settled, WasDead)
 	r.LetterState = Sending
+	if r.Letters, err = u.letters(ctx, c); err != nil {
+		return fate, err
+	}
 	l.Settled = r.Settled
 	l.Detail = cut(l.Detail, maxDetail)
 	say := strings.TrimSpace(ackTerm + " " + cut(words.Line(l.Reason), maxLine))
@@ -50,11 +53,12 @@ func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (fate Fate, err 
 		if d.LetterState != Sending { // kept, or requeued since
 			return nil
 		}
-		if err := u.publishLetter(ctx, c, l); err != nil {
+		err := u.publishLetter(ctx, c, l, d)
+		if err != nil {
 			return err
 		}
 		d.LetterState = Kept
-		err := u.write(ctx, c, d)
+		err = u.write(ctx, c, d)
 		if err == nil {
 			u.reached("letter state")
 		}
@@ -62,9 +66,24 @@ func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (fate Fate, err 
 	})
 }
 
-// publishLetter puts the letter into its stream once. The server drops a second letter with the same id within its
-// window, and refuses one for a subject that already has a letter.
-func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter) error {
+// letters counts the letters with a message's id. An older one is about another message if its decision is forgotten.
+func (u *Upstream) letters(ctx context.Context, c Claim) (*uint64, error) {
+	ctx, cancel := u.within(ctx)
+	defer cancel()
+	subject := message.DeadSubject(c.Stream, c.ID)
+	info, err := u.Layout.Dead.Info(ctx, jetstream.WithSubjectFilter(subject))
+	if err != nil {
+		return nil, fmt.Errorf("look into the stream %s: %w", message.Dead(u.stream), u.unanswered(err))
+	}
+	return new(info.State.Subjects[subject]), nil
+}
+
+// publishLetter puts the letter of a decision into its stream, unless a former life did. The server drops a second one
+// that comes within its window, before the first is counted. Decisions of an earlier release have no count.
+func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter, d *decided) error {
+	if there, err := u.letters(ctx, c); err != nil || d.Letters != nil && *there > *d.Letters {
+		return err
+	}
 	m := letterOf(c, l, int(min(2*maxHeader, u.js.Conn().MaxPayload())/2))
 	if int64(m.Size()) > u.js.Conn().MaxPayload() {
 		name, err := u.keepObject(ctx, "dead."+c.key(), l.Payload)
@@ -74,18 +93,9 @@ func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter) error {
 		m.Data = nil
 		m.Header.Set(HeaderObject, name)
 	}
-	m.Header.Set(message.HeaderMsgID, c.key()+"~"+strconv.Itoa(c.Again))
+	m.Header.Set(message.HeaderMsgID, c.key()+"@"+strconv.FormatUint(d.revision, 10))
 	m.Header.Set(jetstream.ExpectedStreamHeader, message.Dead(u.stream))
-	m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, "0")
-	_, err := u.publish(ctx, m)
-	switch {
-	case IsOlder(err) && c.Again == 0:
-		err = nil // a life that was killed before it could note that
-	case IsOlder(err): // or the letter from before the requeue
-		m.Header.Del(jetstream.ExpectedLastSubjSeqHeader)
-		_, err = u.publish(ctx, m)
-	}
-	if err != nil {
+	if _, err := u.publish(ctx, m); err != nil {
 		return fmt.Errorf("put it into the stream %s: %w", message.Dead(u.stream), err)
 	}
 	u.reached("letter")

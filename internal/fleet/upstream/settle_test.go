@@ -88,7 +88,7 @@ func TestDead(t *testing.T) {
 	for name, want := range map[string]string{
 		message.HeaderID: "job", HeaderReason: "failed", HeaderDetail: "api_error: no", HeaderSubject: subject,
 		HeaderSeq: "1", HeaderAttempts: "2", HeaderCopies: "1", HeaderAgent: "one", message.HeaderReply: c.Reply,
-		message.HeaderMsgID: "job~0",
+		message.HeaderMsgID: "job@3",
 	} {
 		assert.Equal(t, want, m.Header.Get(name), name)
 	}
