@@ -184,6 +184,9 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := o.passed(ctx, l, found, m); err != nil {
+		return 0, err
+	}
 	ack, err := o.publish(ctx, m)
 	if err != nil {
 		return 0, fmt.Errorf("requeue the message %q: %w: its letter stays", l.ID, o.said(err))
@@ -206,7 +209,7 @@ func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 	message.Restore(m.Header, l.Headers)
 	m.Header.Set(message.HeaderID, l.ID)
 	m.Header.Set(message.HeaderAgain, strconv.Itoa(l.Again+1))
-	m.Header.Set(message.HeaderMsgID, message.Key(l.ID)+"~"+strconv.Itoa(l.Again+1))
+	m.Header.Set(message.HeaderMsgID, fmt.Sprintf("%s~%d~%d", message.Key(l.ID), l.Again+1, l.Seq)) // one id may have several letters
 	m.Header.Set(jetstream.ExpectedStreamHeader, o.stream)
 	if l.reply != "" {
 		m.Header.Set(message.HeaderReply, l.reply)
@@ -217,12 +220,30 @@ func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 	return m, nil
 }
 
-// mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A
-// decision that was replaced meanwhile is newer, and stays.
-func (o *dead) mark(ctx context.Context, l *letter, seq uint64) (err error) {
+// passed refuses to send a message that agents would take for another one of its id, whose letter was requeued before.
+func (o *dead) passed(ctx context.Context, l *letter, in jetstream.Stream, m *nats.Msg) (err error) {
 	if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err != nil {
 		return err
 	}
+	known, _, err := o.decision(ctx, l.ID)
+	if err != nil || known == nil || known.Again < l.Again || known.Again == l.Again && known.LetterState != upstream.Requeued {
+		return err
+	}
+	if known.Again == l.Again {
+		sent, err := in.GetMsg(ctx, known.Seq)
+		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && sent.Header.Get(message.HeaderMsgID) == m.Header.Get(message.HeaderMsgID) {
+			return nil // it is deleted, or this letter's own
+		}
+		if err != nil {
+			return fmt.Errorf("read the stream %s: %w", o.stream, o.said(err))
+		}
+	}
+	return fmt.Errorf("requeue the message %q: another letter of that id was requeued before, and agents would take this one for it: it stays; send its text under another id", l.ID)
+}
+
+// mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A
+// decision that was replaced meanwhile is newer, and stays.
+func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 	r, revision, err := o.decision(ctx, l.ID)
 	if err != nil || r == nil || r.Outcome != upstream.WasDead || r.Again != l.Again {
 		return err

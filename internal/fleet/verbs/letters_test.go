@@ -56,6 +56,42 @@ func TestRequeuedTwiceAtOnce(t *testing.T) {
 	assert.Empty(t, out)
 }
 
+// Of two letters with one id, the second is not lost in the message of the first.
+func TestTwoLettersOfOneID(t *testing.T) {
+	w := there(t)
+	ctx := fleet.Context(t)
+	up, err := upstream.Open(ctx, w.js, "WORK")
+	require.NoError(t, err)
+	results, err := w.js.Stream(ctx, "KV_"+message.Bucket("WORK"))
+	require.NoError(t, err)
+	for _, text := range []string{"june", "july"} {
+		require.NoError(t, results.Purge(ctx), "what became of the earlier one is forgotten")
+		m := nats.NewMsg("work.a")
+		m.Header.Set(message.HeaderID, "monthly")
+		_, err := w.js.PublishMsg(ctx, m)
+		require.NoError(t, err)
+		require.NoError(t, w.take(ctx, "one", "monthly"))
+		_, err = up.Dead(ctx, w.held["monthly"], upstream.Letter{Answer: upstream.Answer{Settled: upstream.Settled{Reason: "limit"}}, Payload: []byte(text)})
+		require.NoError(t, err)
+		delete(w.held, "monthly")
+	}
+	status, out, said := run(t, "dead", "requeue", "--all", "--server", w.server.URL())
+	assert.Equal(t, 1, status)
+	assert.Equal(t, "requeued monthly (WORK:3)\n", out)
+	assert.Contains(t, said, "another letter of that id was requeued before")
+	_, out, _ = run(t, "dead", "show", "monthly", "--server", w.server.URL())
+	assert.Contains(t, out, "july")
+
+	require.NoError(t, w.take(ctx, "one", "monthly"))
+	_, err = up.Answer(ctx, w.held["monthly"], upstream.Answer{Reply: "done"})
+	require.NoError(t, err)
+	status, _, said = run(t, "dead", "requeue", "monthly", "--server", w.server.URL())
+	assert.Equal(t, 1, status)
+	assert.Contains(t, said, "send its text under another id")
+	_, out, _ = run(t, "dead", "show", "monthly", "--server", w.server.URL())
+	assert.Contains(t, out, "july")
+}
+
 // Of many letters only their names are kept, and all of them go with one request.
 func TestManyLetters(t *testing.T) {
 	w := there(t)

@@ -57,7 +57,7 @@ func TestADeadLetterIsItsMessage(t *testing.T) {
 			assert.True(t, payload == string(again.Data), "%.100q", again.Data)
 			assert.Equal(t, nats.Header{
 				"Team": {"x", "y: z"}, "raw": {"\xff"}, message.HeaderReply: {replyTo(id)},
-				message.HeaderID: {id}, message.HeaderAgain: {"1"}, message.HeaderMsgID: {message.Key(id) + "~1"}, "Nats-Expected-Stream": {"WORK"},
+				message.HeaderID: {id}, message.HeaderAgain: {"1"}, message.HeaderMsgID: {message.Key(id) + "~1~1"}, "Nats-Expected-Stream": {"WORK"},
 			}, again.Header)
 		})
 	}
