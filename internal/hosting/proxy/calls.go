@@ -198,6 +198,11 @@ func Warning(s folder.Tools) string {
 	if s.Listed || s.Configured == 0 {
 		return ""
 	}
+	return Unlisted(s)
+}
+
+// Unlisted is the warning of a client that has not asked for its tools.
+func Unlisted(s folder.Tools) string {
 	return fmt.Sprintf("the client never asked for the list of tools: none of the %d configured tools was available to it", s.Configured)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"heartbeat/internal/hosting/folder"
+	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/stream"
 )
 
@@ -35,4 +36,19 @@ func TestBounds(t *testing.T) {
 	for _, text := range []string{s.Output, l.stderr()} {
 		assert.True(t, utf8.ValidString(text))
 	}
+}
+
+// A slow machine's client asks for its tools after it was warned of: the report does not say that it never did.
+func TestToolsThatAreListedLate(t *testing.T) {
+	var s folder.State
+	tools := folder.Tools{ToolCounts: folder.ToolCounts{Configured: 2}}
+	seen(&s, tools)
+	s.Warn("another")
+	s.Warn(proxy.Warning(tools))
+	seen(&s, tools)
+	assert.Len(t, s.Warnings, 2)
+	tools.Listed = true
+	seen(&s, tools)
+	assert.Equal(t, []string{"another"}, s.Warnings)
+	assert.True(t, s.Tools.Listed)
 }

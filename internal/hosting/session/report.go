@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
+	"heartbeat/internal/hosting/proxy"
 	"heartbeat/internal/hosting/queue"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/hosting/stream"
@@ -275,6 +276,15 @@ func (h *host) toolsUsed(s *folder.State) {
 	if h.proxy == nil {
 		return
 	}
-	s.Tools = new(h.proxy.Stats())
-	s.Tools.Required = h.RequireTools || h.Config.RequireTools
+	stats := h.proxy.Stats()
+	stats.Required = h.RequireTools || h.Config.RequireTools
+	seen(s, stats)
+}
+
+// seen notes what the client did with its tools. A client that took its time to ask for them was warned of meanwhile.
+func seen(s *folder.State, t folder.Tools) {
+	s.Tools = &t
+	if never := proxy.Unlisted(t); t.Listed {
+		s.Warnings = slices.DeleteFunc(slices.Clone(s.Warnings), func(text string) bool { return text == never })
+	}
 }
