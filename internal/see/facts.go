@@ -88,7 +88,7 @@ type Workers struct {
 	Sessions []Session // the one heard of last comes first
 	// Client is whether the owner of the entry in flight lives.
 	Client machine.Life
-	// Woken says that the entry in flight should wake its session, Bound that it did, Interrupted that a person ended it.
+	// Woken: the entry in flight should wake its session. Bound: it did. Interrupted: a person ended its turn.
 	Woken, Bound, Interrupted bool
 	// Prompted says that the session starts with the entry in flight as its prompt.
 	Prompted bool
