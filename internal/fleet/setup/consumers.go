@@ -2,7 +2,6 @@ package setup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -264,7 +263,10 @@ func SubjectsFlags(subjects []string) (flags []string) {
 
 // Consumer returns the consumer for the subject, or the default one. It creates none: the error says how to.
 func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject string) (jetstream.Consumer, error) {
-	if err := errors.Join(message.CheckStream(stream), CheckSubject(subject), tooOld(js)); err != nil {
+	if err := tooOld(js); err != nil {
+		return nil, err
+	}
+	if err := CheckSubject(subject); err != nil && subject != everything {
 		return nil, err
 	}
 	s, there, err := Consumers(ctx, js, stream)

@@ -73,20 +73,13 @@ func (w *Wanted) check() error {
 		}
 	}
 	for _, subject := range slices.Concat(w.Subjects, w.For) {
-		problems = append(problems, checkSubject(subject))
+		problems = append(problems, CheckSubject(subject))
 	}
 	return errors.Join(append(problems, overlaps("--subjects", w.Subjects), overlaps("--for", w.For))...)
 }
 
-// CheckSubject refuses a subject that cannot carry work. ">" stands for all subjects of a stream.
+// CheckSubject refuses a subject that cannot carry work.
 func CheckSubject(subject string) error {
-	if subject == everything {
-		return nil
-	}
-	return checkSubject(subject)
-}
-
-func checkSubject(subject string) error {
 	if strings.ContainsFunc(subject, func(r rune) bool { return r <= ' ' || r == 0x7f }) || !server.IsValidSubject(subject) {
 		return fmt.Errorf("%q is no subject: write words with dots between them, and > or * for any, such as work.>", subject)
 	}
@@ -248,7 +241,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (l *Layout
 
 // StreamFor returns the name of the stream that takes a subject.
 func StreamFor(ctx context.Context, js jetstream.JetStream, subject string) (string, error) {
-	if err := checkSubject(subject); err != nil {
+	if err := CheckSubject(subject); err != nil {
 		return "", err
 	}
 	name, err := js.StreamNameBySubject(ctx, subject)

@@ -73,14 +73,12 @@ func Reply(ctx context.Context, js jetstream.JetStream, stream string, a Answer)
 // most limits a value, in bytes. Half of the server's maximum leaves room for headers.
 func (u *Upstream) most() int64 { return u.js.Conn().MaxPayload() / 2 }
 
-const maxChunk = 128 << 10 // the client's own default
-
 // keepObject puts text into the object store. The text determines the name, so a second try finds the object. The
 // server has every part before it gets the info, so an info stands for a whole text. The library's own Put does not
 // wait, and leaves an info without the parts that were refused.
 func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (name string, err error) {
-	sum, size := sha256.New(), int(max(1, min(maxChunk, u.most())))
-	_, _ = sum.Write(text) // it never fails
+	sum, size := sha256.New(), int(max(1, min(128<<10, u.most()))) // the client's own default, if the server takes that
+	_, _ = sum.Write(text)                                         // it never fails
 	info := jetstream.ObjectInfo{Bucket: message.Replies(u.stream), NUID: nuid.Next(), Size: uint64(len(text)), Digest: jetstream.GetObjectDigestValue(sum)}
 	info.Name = prefix + "." + hex.EncodeToString(sum.Sum(nil)[:8])
 	info.Opts = &jetstream.ObjectMetaOptions{ChunkSize: uint32(size)}

@@ -131,7 +131,7 @@ func (o *agent) check(f *pflag.FlagSet) error {
 	if o.Stream != "" {
 		err = message.CheckStream(o.Stream)
 	}
-	if o.Subject != "" {
+	if o.Subject != "" && o.Subject != ">" {
 		err = errors.Join(err, setup.CheckSubject(o.Subject))
 	}
 	return errors.Join(err, o.server.Check(f))
