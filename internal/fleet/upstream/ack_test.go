@@ -2,13 +2,19 @@ package upstream
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/testing/fleet"
 )
 
 func TestParseAck(t *testing.T) {
@@ -50,4 +56,56 @@ func TestAnAcknowledgementOfAnotherMessage(t *testing.T) {
 	u := &Upstream{stream: "WORK"}
 	_, err := u.acknowledge(t.Context(), Claim{Message: message.Message{Stream: "WORK", Seq: 8, Ack: "$JS.ACK.WORK.c.2.7.9.1.3"}}, ackAnswered)
 	assert.EqualError(t, err, "its claim says WORK:8, and its acknowledgement goes to WORK:7")
+}
+
+// Behind a message that stays, a server has a hole for each one that was settled, and names them all or none.
+func TestWhatStandsBehindOneThatStays(t *testing.T) {
+	t.Parallel()
+	ctx := fleet.Context(t)
+	w := newWorld(t, fleet.Start(t))
+	var asked atomic.Int64 // for all holes
+	_, err := w.nc.Subscribe("$JS.API.STREAM.INFO."+stream, func(m *nats.Msg) {
+		if strings.Contains(string(m.Data), `"deleted_details":true`) {
+			asked.Add(1)
+		}
+	})
+	require.NoError(t, err)
+	w.flush()
+	publish := func(subject string, after uint64) uint64 {
+		ack, err := w.js.PublishMsg(ctx, &nats.Msg{Subject: subject, Header: nats.Header{message.HeaderAfter: {strconv.FormatUint(after, 10)}}})
+		require.NoError(t, err)
+		return ack.Sequence
+	}
+	take := func() Claim {
+		con, err := w.js.Consumer(ctx, stream, message.Consumer(subject))
+		require.NoError(t, err)
+		m, err := con.Next(jetstream.FetchMaxWait(time.Minute))
+		require.NoError(t, err)
+		c, err := message.Of(m)
+		require.NoError(t, err)
+		return Claim{Message: c, Agent: "one"}
+	}
+	publish("work.stays", 0)
+	first := publish("work.key", 0)
+	second := publish("work.key", first)
+	u := w.agent()
+	gone := func(c Claim, seq uint64) bool {
+		is, err := u.Gone(ctx, c, seq)
+		require.NoError(t, err)
+		w.flush()
+		return is
+	}
+	take()
+	one, two := take(), take()
+	require.Equal(t, []uint64{first, second, first}, []uint64{one.Seq, two.Seq, two.After})
+	assert.False(t, gone(two, two.After))
+	assert.Zero(t, asked.Load(), "nothing has left")
+	_, err = u.Drop(ctx, one)
+	require.NoError(t, err)
+	assert.True(t, gone(two, two.After))
+	assert.Zero(t, asked.Load(), "its key has no other")
+	publish("work.key", second)
+	assert.True(t, gone(two, two.After))
+	assert.False(t, gone(take(), second))
+	assert.EqualValues(t, 2, asked.Load())
 }

@@ -81,7 +81,7 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 		switch {
 		case err == nil && (l == nil || l.Agent == "") && !u.lately(c):
 			// Before it had a lease, it may have been settled and forgotten.
-			gone, err := u.Gone(ctx, c.Seq, c.Ack)
+			gone, err := u.Gone(ctx, c, c.Seq)
 			if err != nil || !gone {
 				return Standing{Lease: revision, Attempt: attempt}, err
 			}
@@ -120,13 +120,13 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 			return 0, Standing{Known: &Record{Settled: Settled{Agent: l.Agent}}}, nil // the result is no longer kept
 		}
 		if !takes || same { // the lease is no longer kept
-			if gone, err := u.Gone(ctx, c.Seq, c.Ack); err != nil || gone {
+			if gone, err := u.Gone(ctx, c, c.Seq); err != nil || gone {
 				return 0, Standing{Known: new(Record)}, err
 			}
 		}
 		return max(1, c.Attempt), s, nil
 	case !same && takes:
-		gone, err := u.Gone(ctx, l.Seq, c.Ack)
+		gone, err := u.Gone(ctx, c, l.Seq)
 		if err != nil || !gone && l.Seq != c.Seq {
 			return 0, Standing{With: l.Agent, Twin: true}, err
 		}

@@ -316,7 +316,7 @@ func TestAMessageOfADeletedStream(t *testing.T) {
 	_, err := w.agent().Drop(ctx, other)
 	require.NoError(t, err)
 	require.Zero(t, w.left())
-	gone, err := w.agent().Gone(ctx, c.Seq, c.Ack)
+	gone, err := w.agent().Gone(ctx, c, c.Seq)
 	require.NoError(t, err)
 	assert.False(t, gone)
 }

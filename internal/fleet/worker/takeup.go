@@ -150,7 +150,7 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 		return a.putOff(ctx, c, min(until.Sub(now), mostAhead), "it is not to be delivered before "+words.Stamp(m.NotBefore))
 	}
 	if w.After > 0 {
-		if gone, err := a.up.Gone(ctx, w.After, c.Ack); err != nil {
+		if gone, err := a.up.Gone(ctx, *c, w.After); err != nil {
 			return err
 		} else if !gone {
 			return a.putOff(ctx, c, a.standsBehind(*c), "")
