@@ -21,6 +21,9 @@ type Turn struct {
 	From int64
 	// Since is the time of From in milliseconds since 1970; older lines belong to the previous turn. 0 if unknown.
 	Since int64
+	// Prompt is the client's id of the entry's prompt, "" if unknown, or if there were several. It tells the entry's lines from those of a second
+	// client of the session.
+	Prompt string
 }
 
 // SessionTurns holds the uncharged turns of a session, in the order of its transcript.
@@ -161,11 +164,18 @@ func chargedFor(c price.Charged, d *Delivery) bool {
 
 // enter begins the turn of a delivered entry. None of its lines is older than the delivery.
 func (m *Money) enter(d *Delivery) {
-	m.begin(d.SessionID, Turn{Since: d.DeliveredAt.UnixMilli(), Charged: price.Charged{
+	prompt := d.PromptID
+	if len(prompt) != promptSize || strings.Contains(prompt, " ") {
+		prompt = ""
+	}
+	m.begin(d.SessionID, Turn{Since: d.DeliveredAt.UnixMilli(), Prompt: prompt, Charged: price.Charged{
 		EntryID: d.EntryID, ID: clipped(d.ID()), Start: d.StartOffset,
 		FirstSeq: d.first(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
 	}})
 }
+
+// promptSize is the length of a client's UUID of a prompt. In the account, other words stand in its place, too.
+const promptSize = 36
 
 // maxName bounds an entry's own id in the account, which every record carries several times.
 const maxName = 200
@@ -220,6 +230,8 @@ func (m *Money) rebind(d *Delivery) {
 	if d.Check == nil || d.Check.Status != CheckFailed {
 		m.neverArrived(d)
 	} else if _, last := m.lastOf(d); last != nil {
+		m.changeAccount()
+		last.Prompt = "" // the turn goes on with another one
 		return
 	}
 	m.enter(d)
@@ -316,10 +328,10 @@ func sessionTurnsFrom(v flat.Value) (s SessionTurns, err error) {
 	return s, m.Err()
 }
 
-// text encodes a turn as one short string, since every record carries it: From, Since and two words for
-// earlier releases, followed for an entry by its offset, commits, attempt and ids.
+// text encodes a turn as one short string, since every record carries it: From, Since, a word for
+// earlier releases and the prompt, followed for an entry by its offset, commits, attempt and ids.
 func (s *Turn) text() string {
-	text := fmt.Sprintf("%d %d 0 -", s.From, s.Since)
+	text := fmt.Sprintf("%d %d 0 %s", s.From, s.Since, cmp.Or(s.Prompt, "-"))
 	if s.Outside() {
 		return text
 	}
@@ -340,7 +352,9 @@ func turnFrom(text string) (s Turn, before bool, err error) {
 		return s, false, fmt.Errorf("%q is no turn", brief(text))
 	}
 	for i, p := range parts[:min(len(parts), len(into))] {
-		if into[i] == nil {
+		if into[i] == nil && len(p) == promptSize {
+			s.Prompt = p
+		} else if into[i] == nil {
 			before = strings.Contains(p, "h")
 		} else if *into[i], err = strconv.ParseInt(p, 10, 64); err != nil {
 			return s, false, fmt.Errorf("%q is no turn", brief(text))

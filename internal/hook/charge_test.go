@@ -3,6 +3,7 @@ package hook_test
 import (
 	"os"
 	"path/filepath"
+	"strconv"
 	"testing"
 	"time"
 
@@ -85,4 +86,25 @@ func TestATranscriptThatCannotBeReadAtAStop(t *testing.T) {
 		require.Contains(t, stop("did B"), `"reason":"C"`)
 		assert.Len(t, s.notCounted(), len(limits)/2)
 	}
+}
+
+// A second client of the session begins and ends beside an entry's turn. The entry's limit holds all the same.
+func TestALimitBesideASecondClient(t *testing.T) {
+	hook.SetLineWait(time.Millisecond)
+	t.Setenv("CLAUDE_CODE_ENTRYPOINT", "cli")
+	t.Setenv("CLAUDE_PID", strconv.Itoa(os.Getpid()))
+	s := spending(t, "--max-tokens-per-entry", "3k").deliver()
+	s.request()
+	t.Setenv("CLAUDE_PID", strconv.Itoa(os.Getppid()))
+	require.Empty(t, s.event("SessionStart", `,"source":"resume"`))
+	require.Empty(t, s.event("UserPromptSubmit", `,"prompt_id":"p-2","prompt":"a person"`))
+	s.user("a person")
+	require.Empty(t, s.event("SessionEnd", ""))
+	t.Setenv("CLAUDE_PID", strconv.Itoa(os.Getpid()))
+	s.request()
+	require.Empty(t, s.event("PostToolBatch", ""))
+	s.request()
+	require.Contains(t, s.event("PostToolBatch", ""), "tokens")
+	require.Len(t, s.letters(), 1)
+	assert.Equal(t, inbox.ReasonOverBudget, s.letters()[0].Reason)
 }

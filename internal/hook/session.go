@@ -16,6 +16,9 @@ import (
 
 // noteStart notes that the session began, and charges the sessions that have ended.
 func (h *hook) noteStart(tx *inbox.Tx) error {
+	if d := tx.InFlight(); d != nil && h.isSecondClient(d) {
+		return nil // the entry's turn goes on in the first one
+	}
 	h.placeTurn(tx)
 	h.uncounted(meter.NoteCharge(tx, ""))
 	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
@@ -75,13 +78,19 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	return tx.In(in.SessionID).Prompt(in.PromptID)
 }
 
-// asksElse reports whether a person has begun another turn in the session that has the entry in flight. That turn's
-// cost is not the entry's. The report of a task that the entry left running is still the entry's turn. Without a
-// transcript nothing is counted.
+// asksElse reports whether a person has begun another turn in the client that has the entry in flight. That turn's cost
+// is not the entry's. The report of a task that the entry left running is still the entry's turn, which also goes on
+// beside a second client of the session. Without a transcript nothing is counted.
 func (h *hook) asksElse(d *inbox.Delivery) bool {
 	in := h.input
 	return in.TranscriptPath != "" && in.SessionID == d.SessionID && in.PromptID != "" && d.PromptID != "" && in.PromptID != d.PromptID &&
-		!strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification)
+		!strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) && !h.isSecondClient(d)
+}
+
+// isSecondClient reports whether another live client has the entry in flight.
+func (h *hook) isSecondClient(d *inbox.Delivery) bool {
+	e := recovery.EvidenceOf(d)
+	return d.SessionID == h.input.SessionID && e.PID != h.clientPID() && e.Process.Life() == machine.Alive
 }
 
 // leaveTurn stops charging the entry in flight if a person has begun another turn.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -26,6 +27,7 @@ type turn struct {
 	complete bool // the next one has begun
 	next     Part // the part with which it begins
 	parts    []Part
+	other    Part // spent meanwhile on prompts of no entry
 }
 
 // Open returns what the turns have cost, and then what summaries turned out to cost, to compare with limits.
@@ -33,9 +35,11 @@ func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 	ledger, owed := c.ledger, []price.Line(nil)
 	ledger.guesses = slices.Clone(ledger.guesses)
 	for _, t := range c.turns {
-		l := price.Line{Charged: t.Charged, SessionID: session, Price: t.price(c.Model), Models: t.Models}
+		l := t.line(c.Model)
+		l.Charged, l.SessionID, l.Models = t.Charged, session, t.Models
 		all = append(all, inbox.Uncharged{Line: l, Before: t.Before, GoesOn: !t.complete})
 		owed = append(owed, ledger.take(&t)...)
+		owed = append(owed, t.others()...)
 	}
 	for _, of := range owed {
 		of.SessionID, of.Models = session, []price.ByModel{{Model: of.Model, Amount: of.Amount}}
@@ -44,19 +48,29 @@ func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 	return all
 }
 
-func (t *turn) price(last string) price.Price {
-	p := price.Price{Amount: t.Spent, Model: last}
-	if len(t.Models) > 0 {
-		p.Model = t.Models[0].Model
+// line returns the line of a part. last is the model of a part without a request.
+func (p Part) line(last string) price.Line {
+	l := price.Line{Price: price.Price{Amount: p.Spent, Model: last}, Guess: p.Guess.Requests > 0, Own: p.Own}
+	if len(p.Models) > 0 {
+		l.Model = p.Models[0].Model
 	}
-	return p
+	if len(p.Models) > 1 {
+		l.Models = p.Models
+	}
+	return l
 }
 
 // Look counts the turns of a session. today, tool and agent are as in [Range].
 func Look(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
-	first := s.Turns[0]
+	first, prompts := s.Turns[0], ""
+	for _, t := range s.Turns {
+		if prompts += t.Prompt + " "; t.Prompt == "" && !t.Outside() {
+			prompts = ""
+			break
+		}
+	}
 	later := s.Turns[max(0, slices.IndexFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 }))].From
-	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Today: today.UnixMilli(), Tool: tool, Agent: agent})
+	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Prompts: strings.TrimSpace(prompts), Today: today.UnixMilli(), Tool: tool, Agent: agent})
 	if c.missing && slices.ContainsFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
 		err = fmt.Errorf("read %s: %w", s.Transcript, errGone)
 	}
@@ -78,10 +92,7 @@ func split(s *inbox.SessionTurns, c *Count) (all []turn) {
 				t.complete, t.next = true, c.Parts[end]
 			}
 		}
-		t.parts = c.Parts[at:end]
-		for _, p := range t.parts {
-			t.Part = t.Plus(p)
-		}
+		t.sum(c.Parts[at:end])
 		t.Spent.Dollars = t.Spent.Dollars || dollars && t.Spent.Requests == 0
 		if all = append(all, t); !t.complete {
 			break
@@ -89,6 +100,29 @@ func split(s *inbox.SessionTurns, c *Count) (all []turn) {
 		at, stated = end, t.Stated
 	}
 	return all
+}
+
+// sum makes these the parts of the turn. Outside of entries, nobody is told apart.
+func (t *turn) sum(parts []Part) {
+	t.parts, t.other = parts, Part{}
+	for _, p := range parts {
+		switch {
+		case p.Other == nil:
+		case t.Outside():
+			t.Part = t.Plus(*p.Other)
+		default:
+			t.other = t.other.Plus(*p.Other)
+		}
+		t.Part = t.Plus(p)
+	}
+}
+
+// others returns the line of what was spent on prompts of no entry during an entry's turn.
+func (t *turn) others() []price.Line {
+	if len(t.other.Models) == 0 {
+		return nil
+	}
+	return []price.Line{t.other.line("")}
 }
 
 // late limits, in milliseconds, how late the client writes a line. More means that the clock was set back.
@@ -133,12 +167,10 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 	if t := &c.turns[0]; len(t.parts) > 1 && c.Read-t.parts[0].From > long {
 		open := *t
 		last := len(t.parts) - 1
-		open.next, open.Part, open.parts = t.parts[last], Part{}, t.parts[:last]
-		for _, p := range open.parts {
-			open.Part = open.Plus(p)
-		}
+		open.next, open.Part, t.Part = t.parts[last], Part{}, Part{}
+		open.sum(t.parts[:last])
 		c.book(tx, session, &open, true)
-		t.Part, t.parts = t.parts[last], t.parts[last:]
+		t.sum(t.parts[last:])
 	}
 	tx.Money().Count(session, c.Open(session))
 	return err
@@ -146,13 +178,9 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 
 // book charges a turn up to its next part, and what summaries cost by then. rest says that the turn goes on there.
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
-	owed := c.ledger.take(t)
-	l := price.Line{
-		At: tx.Money().Now(), Charged: t.Charged, SessionID: session, Price: t.price(c.Model), Guess: t.Guess.Requests > 0, Own: t.Own, End: t.next.From,
-	}
-	if len(t.Models) > 1 {
-		l.Models = t.Models
-	}
+	owed := append(c.ledger.take(t), t.others()...)
+	l := t.line(c.Model)
+	l.At, l.Charged, l.SessionID, l.End = tx.Money().Now(), t.Charged, session, t.next.From
 	tx.Money().Book(session, inbox.Booking{
 		Amount: l.Amount, Before: t.Before, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
 	})

@@ -22,7 +22,9 @@ type Range struct {
 	// Stated is the client's own total at From.
 	Stated int64
 	Later  int64 // where a later turn begins, behind any copy; 0 if none does
-	Today  int64 // when the day began, in milliseconds since 1970
+	// Prompts holds the ids of the entries' prompts. If it is not empty, what other prompts cost is in [Part.Other].
+	Prompts string
+	Today   int64 // when the day began, in milliseconds since 1970
 	// Tool is the id of a tool use by the subagent Agent, "" for the session itself. Count.HasTool tells of its answer.
 	Tool, Agent string
 }
@@ -55,6 +57,7 @@ type Part struct {
 	Guess  price.ByModel   // the part of Spent that is guessed: prices of summaries
 	Own    bool            // the client's total is not comparable: own prices hold for a part, or it knows none
 	Stated int64           // the client's own total at the end
+	Other  *Part           // was spent meanwhile on prompts of no entry; nil if nothing was
 }
 
 // Plus joins two consecutive parts.
@@ -76,6 +79,7 @@ type request struct {
 	model string
 	usage price.Usage
 	guess bool // it made a summary
+	other bool // for a prompt of no entry
 }
 
 type counter struct {
@@ -84,15 +88,16 @@ type counter struct {
 	total    int64 // the client's last
 	requests map[string]*request
 	order    []*request
-	summary  *request // the last one
-	asks     asks     // of a rollout
-	met      []string // subagents of a rollout
-	reviewed bool     // a subagent reviews what the rollout's session asks for
+	summary  *request        // the last one
+	others   map[string]bool // the uuids of lines of prompts of no entry
+	asks     asks            // of a rollout
+	met      []string        // subagents of a rollout
+	reviewed bool            // a subagent reviews what the rollout's session asks for
 }
 
 // Scan counts a range. An unreadable transcript or table of prices is an error beside the count of the rest.
 func Scan(r Range) (*Count, error) {
-	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}}
+	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}}
 	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
 	isRollout := threadOf(r.Transcript) != ""
 	if isRollout {
@@ -164,6 +169,10 @@ func (c *counter) price() error {
 			r.model = cmp.Or(r.model, c.Model) // the answer before it may lie too far back: then the next one has it
 		}
 		p, a := &c.Parts[r.part], price.Amount{Tokens: r.usage.Tokens, Requests: 1}
+		if r.other {
+			p.Other = cmp.Or(p.Other, &Part{})
+			p = p.Other
+		}
 		rates, file := table.Of(r.model)
 		p.Own = p.Own || file != ""
 		if rates != nil {

@@ -65,7 +65,7 @@ func (g *ledger) take(t *turn) (owed []price.Line) {
 }
 
 func (g *ledger) add(t inbox.Turn, p Part) {
-	if p.Spent.Unpriced > 0 || p.Own || p.Spent.Nanos > math.MaxInt64-g.charged {
+	if p.Spent.Unpriced > 0 || p.Own || p.Other != nil || p.Spent.Nanos > math.MaxInt64-g.charged {
 		g.broken = true
 	}
 	if g.broken {

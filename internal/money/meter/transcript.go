@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"heartbeat/internal/claude"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/lines"
@@ -47,7 +48,7 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 		if !whole { // it is being written
 			return false
 		}
-		if (at > start || start == 0) && len(line) <= maxLine && mayCount(line) {
+		if (at > start || start == 0) && len(line) <= maxLine && (len(c.others) > 0 || mayCount(line)) {
 			c.HasTool = c.HasTool || own && c.Tool != "" && bytes.Contains(line, tool) && bytes.Contains(line, []byte(`"assistant"`))
 			f(flat.Begun(line), at)
 		}
@@ -75,9 +76,10 @@ func (c *counter) line(l *flat.Members, at int64) {
 	if when := timeOf(l); c.From == 0 && (c.Later == 0 || at < c.Later) && l.Is("uuid") && when > 0 && when < c.Since-late {
 		return
 	}
+	other := c.isOther(l)
 	switch l.String("type") {
 	case "assistant":
-		if model := c.answer(l, c.in(at)); model != "" {
+		if model := c.answer(l, c.in(at), other); model != "" {
 			c.Model, c.Whole = model, c.Whole && at >= c.From
 		}
 	case "user":
@@ -98,6 +100,22 @@ func (c *counter) line(l *flat.Members, at int64) {
 	default:
 		c.rollout(l, at)
 	}
+}
+
+// isOther reports whether a line belongs to a prompt of no entry, as a second client of the session appends them between
+// the lines of an entry's. The lines of a prompt descend from it.
+func (c *counter) isOther(l *flat.Members) bool {
+	prompt, other := l.String("promptId"), c.others[l.String("parentUuid")]
+	switch {
+	case c.Prompts == "" || prompt != "" && strings.Contains(c.Prompts, prompt):
+		return false
+	case prompt != "" && !l.Bool("isMeta") && !l.Bool("isSidechain") && !isToolResult(l):
+		other = other || !strings.HasPrefix(l.Value("message").Get("content").Text(), claude.TaskNotification)
+	}
+	if other {
+		c.others[l.String("uuid")] = true
+	}
+	return other
 }
 
 // summarise counts the request by which the client summarised the conversation. No transcript has its usage. It
@@ -126,7 +144,7 @@ func (c *counter) summarised(t price.Tokens) {
 }
 
 // answer counts an answer, once for each message. It returns the model, or "" if the line has no answer.
-func (c *counter) answer(l *flat.Members, part int) (model string) {
+func (c *counter) answer(l *flat.Members, part int, other bool) (model string) {
 	message := l.Value("message")
 	usage := message.Get("usage")
 	model = clip(message.Get("model").Text())
@@ -139,7 +157,7 @@ func (c *counter) answer(l *flat.Members, part int) (model string) {
 			c.ask(id+" "+strconv.Itoa(i), cmp.Or(clip(of.Get("model").Text()), model), usageOf(of), timeOf(l), part)
 		}
 	}
-	c.ask(id, model, usageOf(usage), timeOf(l), part)
+	c.ask(id, model, usageOf(usage), timeOf(l), part).other = other
 	return model
 }
 
@@ -215,7 +233,7 @@ func (c *counter) agents() {
 		// The next count reads again what cannot be read now.
 		_, _ = c.follow(path, 0, name == "agent-"+c.Agent+".jsonl", func(l *flat.Members, _ int64) {
 			if l.String("type") == "assistant" {
-				c.answer(l, c.partAt(timeOf(l)))
+				c.answer(l, c.partAt(timeOf(l)), false)
 			}
 		})
 	}

@@ -3,6 +3,8 @@ package client
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -150,6 +152,44 @@ func TestHeartbeatCost(t *testing.T) {
 func (s *spender) hangs(tag string) bool {
 	all := s.Model.MainRequests()
 	return len(all) > 0 && asksAbout(all[len(all)-1]) == tag && len(all[len(all)-1].ToolResults) > 0
+}
+
+// A person's client goes on with the session while an entry's tool runs, and each writes to the transcript between the
+// other's requests. The entry has the price of its own.
+func TestHeartbeatCostBesideASecondClient(t *testing.T) {
+	const wait = "; until [ -e %s ]; do sleep 0.05; done"
+	s := newSpender(t, func(tag string, nth int) model.Reply {
+		switch {
+		case tag == "[e1]" && nth == 1:
+			return model.Tool("Bash", map[string]any{"command": "touch begun" + fmt.Sprintf(wait, "asked"), "description": "wait"})
+		case tag == "[e1]" && nth == 2:
+			return model.Tool("Bash", map[string]any{"command": "touch gone-on" + fmt.Sprintf(wait, "ended"), "description": "wait"})
+		case tag == "[p2]" && nth == 1:
+			return model.Tool("Bash", map[string]any{"command": "touch asked" + fmt.Sprintf(wait, "gone-on"), "description": "wait"})
+		}
+		return own(tag, nth)
+	})
+	ctx := minutes(t)
+	s.install()
+	s.add(verbatim(1))
+	m := s.managingClient(ctx, anyCommand)
+	s.until(ctx, "the entry's tool runs", func() bool { return s.has("begun") })
+	paths, err := filepath.Glob(filepath.Join(s.Home, ".claude", "projects", "*", "*.jsonl"))
+	require.NoError(t, err)
+	require.Len(t, paths, 1)
+	o := s.withTools()
+	o.Resume = strings.TrimSuffix(filepath.Base(paths[0]), ".jsonl")
+	s.drain(ctx, prompt(2), o)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Project, "ended"), nil, 0o600))
+	m.wait()
+	s.sessionsGone(ctx)
+	s.exact()
+}
+
+// has reports whether the project has a file.
+func (s *spender) has(name string) bool {
+	_, err := os.Stat(filepath.Join(s.Project, name))
+	return err == nil
 }
 
 // Sessions that entries wake, and one whose hook waits for them.

@@ -1,0 +1,53 @@
+package meter_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
+)
+
+// A second client of the session writes its lines between those of an entry's turn. What it spends is no entry's, also
+// after a line of the entry's, and the entry's spending is the entry's, also after a line of the second client's. A task's
+// report goes on with the entry.
+func TestASecondClient(t *testing.T) {
+	r := newRig(t)
+	user := func(prompt, uuid, parent, text string) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":%q},"uuid":%q}`, parent, prompt, text, uuid)
+	}
+	result := func(prompt, uuid, parent string) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":[{"type":"tool_result"}]},"uuid":%q}`, parent, prompt, uuid)
+	}
+	line := func(kind, uuid, parent string) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"type":%q,"uuid":%q}`, parent, kind, uuid)
+	}
+	answer := func(uuid, parent string, tokens int) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":"of %s","model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%q}`, parent, uuid, tokens, uuid)
+	}
+	const own, other, task = "008fd6b2-0000-4000-8000-000000000000", "0353ebeb-0000-4000-8000-000000000000", "0c0ffee0-0000-4000-8000-000000000000"
+	from := r.write(user(own, "e1", "", "Stop hook feedback:\nA"), answer("e2", "e1", 1))
+	r.write(
+		user(other, "p1", "e1", "a person"), line("attachment", "p2", "p1"),
+		answer("p3", "p2", 100), result(own, "e3", "e2"), result(other, "p4", "p3"),
+		answer("e4", "e3", 10), answer("p5", "p4", 200),
+		user(task, "e5", "e4", "<task-notification>done"), answer("e6", "e5", 20),
+	)
+	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
+	for prompt, want := range map[string][]int64{own: {31, 300}, "": {331}} { // of an earlier release no prompt is known
+		s.Turns[0].Prompt = prompt
+		c, err := meter.Look(s, time.Time{}, "", "")
+		require.NoError(t, err)
+		var got []int64
+		for i, of := range c.Open(session) {
+			got = append(got, of.Tokens.Input)
+			assert.Equal(t, i > 0, of.Outside())
+		}
+		assert.Equal(t, want, got)
+	}
+}
