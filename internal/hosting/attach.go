@@ -44,7 +44,7 @@ heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 		o.add(f)
 		f.Int64Var(&from, "from", 1, "begin with the message of this `number`")
 		program.AddColor(f, &o.Color)
-		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.follow(from, printerOf(&o, s), s) }, func() error {
+		return o.action(f, func(h *hosted, s cli.Streams) error { return h.follow(from, printerOf(&o, s), s) }, func() error {
 			if from < 1 {
 				return fmt.Errorf("--from is %d: messages are numbered from 1", from)
 			}

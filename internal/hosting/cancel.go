@@ -47,7 +47,7 @@ session, or more than one, or its host cannot be reached.`,
 		f.BoolVar(&end.Warm, "warm", false, "let the entry in flight be answered first, and deliver nothing more")
 		f.Var((*cli.Span)(&end.Most), "drain-timeout", "with --warm: how long that may take")
 		f.BoolVar(&wait, "wait", false, "return once the session has ended and its host is done")
-		return o.acts(f, func(h *hosted, s cli.Streams) error {
+		return o.action(f, func(h *hosted, s cli.Streams) error {
 			c, err := h.cancel(end, wait)
 			if err != nil {
 				return err
@@ -74,7 +74,7 @@ type cancelled struct {
 }
 
 func (h *hosted) cancel(end attach.End, wait bool) (cancelled, error) {
-	c, err := h.ask(end)
+	c, err := h.requestEnd(end)
 	if err == nil && wait && h.Host != 0 { // an ended session may still have to send its report
 		err = untilSignal(h.awaitEnd)
 		c.Status = h.Status
@@ -96,8 +96,8 @@ func (c cancelled) sentence() string {
 	return fmt.Sprintf("session %s is asked to end: %s shows what becomes of it", c.SessionID, words.Shell(command, "status", c.SessionID))
 }
 
-// ask asks the session's host to end it, or does what a dead host left undone.
-func (h *hosted) ask(end attach.End) (cancelled, error) {
+// requestEnd asks the session's host to end it, or does what a dead host left undone.
+func (h *hosted) requestEnd(end attach.End) (cancelled, error) {
 	c := cancelled{SessionID: h.ID, Status: h.State.Status, Already: h.Status.Ended()}
 	if c.Already {
 		return c, nil

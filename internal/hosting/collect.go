@@ -42,7 +42,7 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 		f.Lookup("older-than").DefValue = "30d"
 		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs wait")
 		f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
-		return acts(f, cli.NoArgs, func(s cli.Streams) error { return collect(&o, s) })
+		return actionOf(f, cli.NoArgs, func(s cli.Streams) error { return collect(&o, s) })
 	},
 }
 
@@ -102,7 +102,7 @@ func collectOne(f folder.Folder, o *gcFlags) (done *collected, err error) {
 	case h.Host != 0:
 	case h.State.EndedAt != nil && time.Since(*h.State.EndedAt) < time.Duration(o.Older):
 		var cleared bool
-		if cleared, err = h.clear(o.DryRun); cleared {
+		if cleared, err = h.removeTemp(o.DryRun); cleared {
 			note("cleared", "remove the temporary files of session "+h.ID)
 		}
 	default:
@@ -123,7 +123,7 @@ func collectOne(f folder.Folder, o *gcFlags) (done *collected, err error) {
 	return done, err
 }
 
-func (h *hosted) clear(dry bool) (cleared bool, err error) {
+func (h *hosted) removeTemp(dry bool) (cleared bool, err error) {
 	there, err := disk.Exists(h.TempDir())
 	if err != nil || !there || dry {
 		return there, err

@@ -38,7 +38,7 @@ heartbeat-host drain-dlq --every 1m`,
 		f.Var(&every, "every", "how long to rest between two passes")
 		f.Var(cli.Named(&how.GuildURL, "name a URL, or leave the flag out"), "guild", "the guild's `URL`, for reports of sessions that have no folder here")
 		f.BoolVar(&how.Refused, "refused", false, "send those again, too, that the guild has refused")
-		return acts(f, func(args []string) error {
+		return actionOf(f, func(args []string) error {
 			switch {
 			case once && f.Changed("every"):
 				return errors.New("--every is about several passes: leave it or --once out")
@@ -81,7 +81,7 @@ func drain(ctx context.Context, o *shownFlags, how session.DrainOptions, s cli.S
 			if r.What != guild.ReportSent {
 				left++
 			}
-			problems = errors.Join(problems, o.show(s, r, toldOf(r)))
+			problems = errors.Join(problems, o.show(s, r, outcomeSentence(r)))
 		}
 		if !errors.Is(err, guild.ErrDraining) { // another process does it
 			problems = errors.Join(problems, err)
@@ -93,7 +93,7 @@ func drain(ctx context.Context, o *shownFlags, how session.DrainOptions, s cli.S
 	return problems
 }
 
-func toldOf(o guild.DrainOutcome) string {
+func outcomeSentence(o guild.DrainOutcome) string {
 	what := fmt.Sprintf("the %s of session %s", kinds[o.Kind], o.SessionID)
 	if o.SessionID == "" {
 		what = o.Path

@@ -39,8 +39,8 @@ type oneFlags struct {
 	ID string
 }
 
-// one takes the argument of a verb with one, its session, then runs further checks.
-func (o *oneFlags) one(more ...func() error) func(args []string) error {
+// parse takes the argument of a verb with one, its session, then runs further checks.
+func (o *oneFlags) parse(more ...func() error) func(args []string) error {
 	return func(args []string) error {
 		if len(args) == 0 || args[0] == "" {
 			return errors.New("name a session: heartbeat-host list shows them")
@@ -55,9 +55,9 @@ func (o *oneFlags) one(more ...func() error) func(args []string) error {
 	}
 }
 
-// acts is [acts] for a verb with one argument, its session, with which do is called.
-func (o *oneFlags) acts(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, more ...func() error) cli.Action {
-	return acts(f, o.one(more...), func(s cli.Streams) error {
+// action is [actionOf] for a verb with one argument, its session, with which do is called.
+func (o *oneFlags) action(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, more ...func() error) cli.Action {
+	return actionOf(f, o.parse(more...), func(s cli.Streams) error {
 		named, problems := sessions(&o.shownFlags, o.ID)
 		h, err := pick(named, o.ID, problems)
 		if err != nil {
@@ -69,7 +69,7 @@ func (o *oneFlags) acts(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, m
 
 type hosted struct {
 	folder.View
-	troubles []see.Trouble // of its inbox, set by [lookInto]
+	troubles []see.Trouble // of its inbox, set by [loadTroubles]
 }
 
 // reopen reads the session's record. The error matches [fs.ErrNotExist] if the session has no folder.

@@ -134,9 +134,9 @@ func (o *order) keepFailure(why error) error {
 	if _, decided, decidedErr := box.Report(ctx, f.ID); err != nil || decidedErr != nil || hosted || decided {
 		return errors.Join(err, decidedErr)
 	}
-	record := &guild.Record{Told: folder.Told{Status: folder.Failed, Error: why.Error()}, SessionID: c.SessionID, ExitCode: 1, Extra: c.Extra}
+	record := &guild.Record{Summary: folder.Summary{Status: folder.Failed, Error: why.Error()}, SessionID: c.SessionID, ExitCode: 1, Extra: c.Extra}
 	client, err := guild.New(guild.Options{URL: c.GuildToolURL, SessionID: c.SessionID, Once: true, RequestTimeout: 5 * time.Second})
-	if err == nil && box.Tell(ctx, client, record) == nil {
+	if err == nil && box.SendUnkept(ctx, client, record) == nil {
 		return nil
 	} // otherwise the URL may be what is wrong with the config
 	if err = folder.MakeRoot(f.DB); err == nil {
@@ -164,7 +164,7 @@ type refusal struct {
 func (r *refusal) Error() string { return r.Why }
 
 // refused is the refusal, of which the guild was told, or which says why not.
-func (o *order) refused(err error) *refusal {
+func (o *order) reportRefusal(err error) *refusal {
 	r := o.refusal(err)
 	if unkept := o.keepFailure(err); unkept != nil {
 		r.Why += "; the guild was not told: " + unkept.Error()
@@ -267,15 +267,15 @@ func serveHost(s cli.Streams) int {
 		s.Complain(fmt.Errorf("%s is for %s start alone, which gives it a session's options on stdin: %v", hostVerb, command, err))
 		return cli.ExitError
 	}
-	if err := o.host(func(up session.Up) { say(pipe, report{Up: &up}) }); err != nil {
-		say(pipe, report{Refusal: o.refused(err)})
+	if err := o.host(func(up session.Up) { sendReport(pipe, report{Up: &up}) }); err != nil {
+		sendReport(pipe, report{Refusal: o.reportRefusal(err)})
 		return cli.ExitError
 	}
 	return cli.ExitOK
 }
 
-// say reports to the process that started this one, which may be gone.
-func say(pipe *os.File, r report) {
+// sendReport reports to the process that started this one, which may be gone.
+func sendReport(pipe *os.File, r report) {
 	_ = cli.PrintJSON(pipe, r)
 	_ = pipe.Close()
 }

@@ -32,16 +32,16 @@ heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 		o.add(f)
 		f.BoolVar(&running, "running", false, "only those that have not ended")
 		program.AddColor(f, &o.Color)
-		return acts(f, cli.NoArgs, func(s cli.Streams) error { return list(&o, running, s) })
+		return actionOf(f, cli.NoArgs, func(s cli.Streams) error { return list(&o, running, s) })
 	},
 }
 
 func list(o *shownFlags, running bool, s cli.Streams) error {
-	all, err := latest(o)
+	all, err := byStart(o)
 	if running {
 		all = slices.DeleteFunc(all, func(h *hosted) bool { return h.Status.Ended() })
 	}
-	lookInto(all)
+	loadTroubles(all)
 	if o.JSON {
 		for _, h := range all {
 			if failed := cli.PrintJSON(s.Out, h.shown()); failed != nil {
@@ -64,8 +64,8 @@ func list(o *shownFlags, running bool, s cli.Streams) error {
 	return errors.Join(printTable(all, layout.For(s.Out, o.Color)), err)
 }
 
-// latest returns the selected sessions, latest last.
-func latest(o *shownFlags) ([]*hosted, error) {
+// byStart returns the selected sessions, latest last.
+func byStart(o *shownFlags) ([]*hosted, error) {
 	all, err := sessions(o, "")
 	slices.SortStableFunc(all, func(a, b *hosted) int { return a.State.HostedAt.Compare(b.State.HostedAt) })
 	return all, err
@@ -76,7 +76,7 @@ const maxOffered = 200
 
 // offeredSessions returns the sessions that a shell offers, running ones first. Unreadable ones are left out.
 func offeredSessions() (hints []program.Hint) {
-	all, _ := latest(&shownFlags{})
+	all, _ := byStart(&shownFlags{})
 	running := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })
 	ended := slices.DeleteFunc(all, func(h *hosted) bool { return !h.Status.Ended() })
 	all = append(running, ended...)
@@ -95,8 +95,8 @@ func (h *hosted) shown() any {
 	}{&state, h.troubles}
 }
 
-// lookInto finds the troubles of the inboxes of sessions that have not ended.
-func lookInto(all []*hosted) {
+// loadTroubles finds the troubles of the inboxes of sessions that have not ended.
+func loadTroubles(all []*hosted) {
 	open := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })
 	paths := make([]string, len(open))
 	for i, h := range open {

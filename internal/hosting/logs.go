@@ -45,7 +45,7 @@ log; 128+n signal n ended it.`,
 		o.add(f)
 		cli.AddCount(f, &count, 50, "print the last `N` lines (0: all)")
 		cli.AddFollow(f, &follow)
-		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.logs(o.JSON, count, follow, s) })
+		return o.action(f, func(h *hosted, s cli.Streams) error { return h.logs(o.JSON, count, follow, s) })
 	},
 }
 

@@ -69,9 +69,9 @@ heartbeat-host cancel ses-1`,
 	}
 }
 
-// acts makes a verb's action: check its arguments, then do it. An error of do begins with the verb;
+// actionOf makes a verb's action: check its arguments, then do it. An error of do begins with the verb;
 // an error of check points to the verb's help.
-func acts(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams) error) cli.Action {
+func actionOf(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams) error) cli.Action {
 	return func(args []string, s cli.Streams) error {
 		if err := check(args); err != nil {
 			return cli.Usage(err)

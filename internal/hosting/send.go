@@ -42,7 +42,7 @@ git diff | heartbeat-host send ses-1 -`,
 		var given []string // one text, or none for stdin
 		o.add(f)
 		f.Var(cli.Named(&id, "name the entry, or leave the flag out"), "id", "give the entry this `id`, and append it only once")
-		act := o.acts(f, func(h *hosted, s cli.Streams) error {
+		act := o.action(f, func(h *hosted, s cli.Streams) error {
 			text, err := program.ReadText(given, "", inbox.MaxLine, s)
 			if err == nil {
 				err = h.reopen() // the session may have ended while its text came
@@ -76,7 +76,7 @@ git diff | heartbeat-host send ses-1 -`,
 // still takes entries, or directly if the text is too long for that.
 func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	if h.Status.Ended() || h.Status == folder.Dead {
-		return inbox.Receipt{}, h.over()
+		return inbox.Receipt{}, h.endedError()
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), cli.VerbLockWait+askTimeout)
 	defer cancel()
@@ -100,13 +100,13 @@ func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 			h.ID, resuming)
 	}
 	if errors.Is(err, attach.ErrNotRunning) {
-		return receipt, h.over()
+		return receipt, h.endedError()
 	}
 	return receipt, err
 }
 
-// over says that the session takes no more entries, and what to do.
-func (h *hosted) over() error {
+// endedError says that the session takes no more entries, and what to do.
+func (h *hosted) endedError() error {
 	_ = h.reopen() // on an error the old record will do
 	if h.Status.Ended() {
 		return fmt.Errorf("session %s has ended (%s): nothing was appended: go on with it by %s, with the text as the prompt", h.ID, h.State.Status, resuming)

@@ -57,7 +57,7 @@ func (w *world) held(id string, change func(*folder.State)) (folder.Folder, *fol
 			HostedAt: at,
 		},
 		Facts:   folder.Facts{Entries: folder.Entries{Answered: 1}, TerminalReport: folder.Report{State: folder.Delivered}},
-		Outcome: folder.Outcome{Told: folder.Told{Status: folder.Completed}, EndedAt: &at},
+		Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Completed}, EndedAt: &at},
 	}
 	if change != nil {
 		change(s)
@@ -102,7 +102,7 @@ func (w *world) unsent(id string) {
 	box := guild.OutboxBeside(w.db)
 	defer box.Close()
 	require.NoError(w.t, folder.MakeRoot(w.db))
-	_, _, err := box.Decide(w.t.Context(), &guild.Record{Told: folder.Told{Status: folder.Failed}, SessionID: id}, "", 0, nil)
+	_, _, err := box.Decide(w.t.Context(), &guild.Record{Summary: folder.Summary{Status: folder.Failed}, SessionID: id}, "", 0, nil)
 	require.NoError(w.t, err)
 }
 
@@ -219,7 +219,7 @@ func TestStatusAndItsNames(t *testing.T) {
 
 func TestStatusAsksTheHost(t *testing.T) {
 	w := newWorld(t)
-	w.running("ses-1", &fake{state: folder.State{Config: folder.Config{Version: 1, SessionID: "ses-1"}, Facts: folder.Facts{Messages: 77}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Running}}}})
+	w.running("ses-1", &fake{state: folder.State{Config: folder.Config{Version: 1, SessionID: "ses-1"}, Facts: folder.Facts{Messages: 77}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Running}}}})
 	var s folder.State
 	require.NoError(t, json.Unmarshal([]byte(call(t, "", "status", "ses-1", "--json").out), &s))
 	assert.Equal(t, int64(77), s.Messages)

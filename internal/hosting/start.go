@@ -137,7 +137,7 @@ func start(o *order, s cli.Streams) error {
 	if err == nil {
 		return nil
 	}
-	r := o.refused(err)
+	r := o.reportRefusal(err)
 	if o.seed {
 		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(r.Why))
 		return cli.Told(cli.ExitError)

@@ -36,13 +36,13 @@ heartbeat-host status ses-1 --json | jq -r .status`,
 		var o oneFlags
 		o.add(f)
 		program.AddColor(f, &o.Color)
-		return o.acts(f, func(h *hosted, s cli.Streams) error { return h.status(&o, s) })
+		return o.action(f, func(h *hosted, s cli.Streams) error { return h.status(&o, s) })
 	},
 }
 
 func (h *hosted) status(o *oneFlags, s cli.Streams) error {
 	h.refresh()
-	lookInto([]*hosted{h})
+	loadTroubles([]*hosted{h})
 	if o.JSON {
 		return cli.PrintJSON(s.Out, h.shown())
 	}

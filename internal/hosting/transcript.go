@@ -42,7 +42,7 @@ heartbeat-host transcript ses-1 --text --db .nexus/nexus.db | less`,
 		var text bool
 		o.add(f)
 		f.BoolVar(&text, "text", false, "print it for people")
-		return acts(f, o.one(func() error {
+		return actionOf(f, o.parse(func() error {
 			if text && o.JSON {
 				return errors.New("--text and --json are two forms of the same: leave one out")
 			}
@@ -100,7 +100,7 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	dbs, _ := databases(&o.shownFlags) // sessions has returned the problems
 	for _, db := range dbs {
 		host := store.In(folder.Root(db), "")
-		kept, err := host.Begins(ctx, o.ID)
+		kept, err := host.WithPrefix(ctx, o.ID)
 		problems = errors.Join(problems, err, host.Close())
 		var ids []string
 		for _, s := range kept {

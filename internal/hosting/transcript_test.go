@@ -98,7 +98,7 @@ func TestTranscriptOfARunningSession(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, f.Make())
 	store := w.transcript("ses-1")
-	b := &fake{state: folder.State{Config: folder.Config{SessionID: "ses-1"}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Running}}}}
+	b := &fake{state: folder.State{Config: folder.Config{SessionID: "ses-1"}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Running}}}}
 	w.running("ses-1", b)
 	assert.Equal(t, ran{0, "", ""}, call(t, "", "transcript", "ses-1"))
 	store.Append(line(t, asked))

@@ -49,13 +49,13 @@ type extendInput struct {
 }
 
 func (s *server) addAgent(m *sdk.Server) {
-	add(m, "task_current", looks, "Show the entry that you work on, what was said of it so far, and which attempt this is.",
+	add(m, "task_current", readOnly, "Show the entry that you work on, what was said of it so far, and which attempt this is.",
 		func(context.Context, nothing) (task.Current, error) { return task.Of(s.box, s.caller) })
-	add(m, "task_done", settles, "Say that the entry is done, and what came of it. It is acknowledged when your turn ends, so end it. Said again, the last word counts.",
+	add(m, "task_done", idempotent, "Say that the entry is done, and what came of it. It is acknowledged when your turn ends, so end it. Said again, the last word counts.",
 		func(ctx context.Context, in doneInput) (task.Current, error) {
 			return task.Done(ctx, s.box, s.caller.About(in.Entry), in.Result)
 		})
-	add(m, "task_fail", settles, "Give the entry back, to be tried again, now or later, as long as its attempts last. It goes back when your turn ends, so end it.",
+	add(m, "task_fail", idempotent, "Give the entry back, to be tried again, now or later, as long as its attempts last. It goes back when your turn ends, so end it.",
 		func(ctx context.Context, in failInput) (task.Current, error) {
 			after, err := duration("retry_after", in.RetryAfter)
 			if err != nil {
@@ -63,11 +63,11 @@ func (s *server) addAgent(m *sdk.Server) {
 			}
 			return task.Fail(ctx, s.box, s.caller.About(in.Entry), in.Reason, after)
 		})
-	add(m, "task_reject", settles, "Say that the entry can never be done. A person finds it among the dead letters when your turn has ended, so end it.",
+	add(m, "task_reject", idempotent, "Say that the entry can never be done. A person finds it among the dead letters when your turn has ended, so end it.",
 		func(ctx context.Context, in rejectInput) (task.Current, error) {
 			return task.Reject(ctx, s.box, s.caller.About(in.Entry), in.Reason)
 		})
-	add(m, "task_extend", settles, "Say that the work takes long, and how far it is. No limit of cost or time is lifted by that.",
+	add(m, "task_extend", idempotent, "Say that the work takes long, and how far it is. No limit of cost or time is lifted by that.",
 		func(ctx context.Context, in extendInput) (task.Current, error) {
 			length, err := duration("for", in.For)
 			if err != nil {
@@ -79,7 +79,7 @@ func (s *server) addAgent(m *sdk.Server) {
 	if len(s.to) > 0 {
 		about += " It goes to your own inbox, or with to = NAME to one of: " + strings.Join(slices.Sorted(maps.Keys(s.to)), ", ") + "."
 	}
-	add(m, "enqueue", adds, about, s.enqueueAsAgent)
+	add(m, "enqueue", additive, about, s.enqueueAsAgent)
 }
 
 func duration(name, text string) (time.Duration, error) {
@@ -148,10 +148,10 @@ func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (in
 
 // What a tool does to the inbox, and to nothing else. Clients decide by it whether to ask a person before a call.
 var (
-	looks   = sdk.ToolAnnotations{ReadOnlyHint: true}
-	adds    = sdk.ToolAnnotations{}                     // said twice, it is done twice
-	settles = sdk.ToolAnnotations{IdempotentHint: true} // said twice, it is done once
-	removes = sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true)}
+	readOnly    = sdk.ToolAnnotations{ReadOnlyHint: true}
+	additive    = sdk.ToolAnnotations{}                     // said twice, it is done twice
+	idempotent  = sdk.ToolAnnotations{IdempotentHint: true} // said twice, it is done once
+	destructive = sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true)}
 )
 
 // shapes are the types whose JSON differs from their Go kind.

@@ -14,7 +14,7 @@ import (
 )
 
 func (s *server) addProducer(m *sdk.Server) {
-	add(m, "enqueue", adds, "Send an entry to the agents of this inbox, which work on one after the other. It returns at once; result says what came of it.",
+	add(m, "enqueue", additive, "Send an entry to the agents of this inbox, which work on one after the other. It returns at once; result says what came of it.",
 		func(ctx context.Context, in enqueueInput) (inbox.Receipt, error) {
 			msg, err := in.message()
 			if err != nil {
@@ -22,9 +22,9 @@ func (s *server) addProducer(m *sdk.Server) {
 			}
 			return s.box.Append(ctx, msg, cli.DefaultSettle)
 		})
-	add(m, "result", looks, "Say what came of an entry: answered with its reply, a dead letter with the reason, or where it waits. What others wrote is data.",
+	add(m, "result", readOnly, "Say what came of an entry: answered with its reply, a dead letter with the reason, or where it waits. What others wrote is data.",
 		s.result)
-	add(m, "cancel", removes, "Take back an entry that no agent has yet.",
+	add(m, "cancel", destructive, "Take back an entry that no agent has yet.",
 		func(_ context.Context, in idInput) (answer, error) { return s.verb("cancel", "--", in.ID) })
 }
 

@@ -71,7 +71,7 @@ heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --r
 				case len(o.inboxes) == 0:
 					err = errors.New("--inbox NAME=PATH is needed")
 				default:
-					o.all, err = named(o.inboxes)
+					o.all, err = parseInboxes(o.inboxes)
 				}
 				if err != nil {
 					return cli.Usage(err)

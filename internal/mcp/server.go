@@ -65,9 +65,9 @@ func transport(r io.ReadCloser, w io.WriteCloser) sdk.Transport {
 	return &sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxMessage}
 }
 
-// parsed passes a client's messages on, and answers a line that is none as JSON-RPC has it. The library would end the
+// validated passes a client's messages on, and answers a line that is none as JSON-RPC has it. The library would end the
 // connection.
-func parsed(in io.Reader, out io.Writer) io.ReadCloser {
+func validated(in io.Reader, out io.Writer) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		lines, err := bufio.NewScanner(in), error(nil)

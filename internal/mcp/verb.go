@@ -62,7 +62,7 @@ claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 				if err != nil {
 					return err
 				}
-				err = server.build().Run(context.Background(), transport(parsed(s.In, s.Out), unclosed{s.Out}))
+				err = server.build().Run(context.Background(), transport(validated(s.In, s.Out), unclosed{s.Out}))
 				if err == nil || errors.Is(err, io.EOF) || errors.Is(err, context.Canceled) {
 					return nil
 				}
@@ -96,7 +96,7 @@ func (o *flags) check(args []string) error {
 	case len(o.to) > 0 && o.role != agent:
 		err = fmt.Errorf("--to is for --role %s: a %s has one inbox", agent, o.role)
 	default:
-		o.others, err = named(o.to)
+		o.others, err = parseInboxes(o.to)
 	}
 	if err != nil {
 		return cli.Usage(err)
@@ -108,7 +108,7 @@ type namedInbox struct{ name, path string }
 
 const nameLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
 
-func named(all []string) (list []namedInbox, err error) {
+func parseInboxes(all []string) (list []namedInbox, err error) {
 	seen := map[string]bool{}
 	for _, one := range all {
 		name, path, ok := strings.Cut(one, "=")

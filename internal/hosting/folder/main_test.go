@@ -57,7 +57,7 @@ func claimed(t *testing.T) (folder.Folder, *folder.Lock) {
 
 func ended() *folder.State {
 	at := longAgo
-	return &folder.State{Facts: folder.Facts{TerminalReport: folder.Report{State: folder.Delivered}}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Completed}, EndedAt: &at}}
+	return &folder.State{Facts: folder.Facts{TerminalReport: folder.Report{State: folder.Delivered}}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Completed}, EndedAt: &at}}
 }
 
 // host begins a session, writes its record twice, and leaves without a word.
@@ -68,7 +68,7 @@ func host(dir string) error {
 	}
 	self := folder.ProcessOf(os.Getpid())
 	for i, s := range []folder.Status{folder.Pending, folder.Running} {
-		if err := lock.Write(&folder.State{Facts: folder.Facts{Host: &self, Messages: int64(i)}, Outcome: folder.Outcome{Told: folder.Told{Status: s}}}); err != nil {
+		if err := lock.Write(&folder.State{Facts: folder.Facts{Host: &self, Messages: int64(i)}, Outcome: folder.Outcome{Summary: folder.Summary{Status: s}}}); err != nil {
 			return err
 		}
 		crash.Promise(string(s))
@@ -84,7 +84,7 @@ func live(dir string) error {
 		return err
 	}
 	self := folder.ProcessOf(os.Getpid())
-	if err := lock.Write(&folder.State{Facts: folder.Facts{Host: &self}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Running}}}); err != nil {
+	if err := lock.Write(&folder.State{Facts: folder.Facts{Host: &self}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Running}}}); err != nil {
 		return err
 	}
 	fmt.Println("up")

@@ -50,13 +50,13 @@ func (f Folder) mayPurge(db *store.Store, before time.Time, unanswered bool) err
 	marked, markErr := disk.Exists(f.purged())
 	switch {
 	case err == nil:
-		return keeps(f, db, s, before, unanswered)
+		return checkPurge(f, db, s, before, unanswered)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	case marked || markErr != nil:
 		return markErr
 	}
-	return keepsEmpty(f, before)
+	return checkPurgeEmpty(f, before)
 }
 
 // Purge is [Folder.Purge] for the lock's holder. It first marks the folder, so that it counts as gone even after a kill.
@@ -93,8 +93,8 @@ func (f Folder) gone() string { return filepath.Join(Root(f.DB), "."+f.ID+".gone
 // removeGone removes what this purge, or a killed one, has renamed.
 func (f Folder) removeGone() error { return os.RemoveAll(f.gone()) } // RemoveAll follows no links
 
-// keeps returns a [*KeptError] if a session is kept.
-func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered bool) error {
+// checkPurge returns a [*KeptError] if a session is kept.
+func checkPurge(f Folder, db *store.Store, s *State, before time.Time, unanswered bool) error {
 	kept := func(why string) error { return &KeptError{f.ID, why} }
 	left := s.Entries.Queued + s.Entries.InFlight
 	report, waits, err := db.Report(context.Background(), f.ID, store.Record)
@@ -117,9 +117,9 @@ func keeps(f Folder, db *store.Store, s *State, before time.Time, unanswered boo
 	return nil
 }
 
-// keepsEmpty returns a [*KeptError] if a folder without a record may belong to a session that is
+// checkPurgeEmpty returns a [*KeptError] if a folder without a record may belong to a session that is
 // only starting, or holds anything besides what a host makes before its first record.
-func keepsEmpty(f Folder, before time.Time) error {
+func checkPurgeEmpty(f Folder, before time.Time) error {
 	info, err := disk.StatName(f.Dir())
 	var names []fs.DirEntry
 	if err == nil {

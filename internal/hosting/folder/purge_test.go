@@ -89,7 +89,7 @@ func TestPurgeKeepsWhatTheGuildRefused(t *testing.T) {
 	r, err := lock.DB.Decide(t.Context(), store.Report{Session: id, Kind: store.Record, Head: "{}"}, nil)
 	require.NoError(t, err)
 	r.State, r.Code = store.Refused, 403
-	require.NoError(t, lock.DB.Fared(t.Context(), r))
+	require.NoError(t, lock.DB.SetReportState(t.Context(), r))
 	require.NoError(t, lock.Release())
 	assert.ErrorContains(t, f.MayPurge(longAgo.Add(time.Minute), false), "only with --refused")
 }

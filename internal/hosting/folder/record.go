@@ -37,12 +37,12 @@ func (f Folder) read(db *store.Store) (*State, error) {
 	err := f.check()
 	var s *State
 	if err == nil {
-		if s, err = f.former(); errors.Is(err, fs.ErrNotExist) {
-			s, err = f.kept(db)
+		if s, err = f.readFile(); errors.Is(err, fs.ErrNotExist) {
+			s, err = f.readDB(db)
 		}
 	}
 	if err == nil {
-		err = errors.Join(s.Look(db), f.formerBefore(s))
+		err = errors.Join(s.LoadReports(db), f.readBefore(s))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read the state of session %s: %w", f.ID, err)
@@ -50,8 +50,8 @@ func (f Folder) read(db *store.Store) (*State, error) {
 	return s, nil
 }
 
-// formerBefore fills in a given inbox's earlier counts from the file of older releases.
-func (f Folder) formerBefore(s *State) error {
+// readBefore fills in a given inbox's earlier counts from the file of older releases.
+func (f Folder) readBefore(s *State) error {
 	if s.OwnInbox || s.Before != nil {
 		return nil
 	}
@@ -62,7 +62,7 @@ func (f Folder) formerBefore(s *State) error {
 	return errors.Join(err, json.Unmarshal(text, &s.Before))
 }
 
-func (f Folder) kept(db *store.Store) (*State, error) {
+func (f Folder) readDB(db *store.Store) (*State, error) {
 	parts, err := db.Parts(context.Background(), f.ID)
 	if err != nil {
 		return nil, err
@@ -82,9 +82,9 @@ func (f Folder) kept(db *store.Store) (*State, error) {
 	return s, nil
 }
 
-// Look fills in what became of the session's reports, and of the messages that the guild's table lacked at the end:
+// LoadReports fills in what became of the session's reports, and of the messages that the guild's table lacked at the end:
 // anybody may have sent them since. Without rows in the database, a record of an older release says so itself.
-func (s *State) Look(db *store.Store) error {
+func (s *State) LoadReports(db *store.Store) error {
 	for kind, into := range map[store.Kind]*Report{store.Running: &s.RunningReport, store.Record: &s.TerminalReport} {
 		r, found, err := db.Report(context.Background(), s.SessionID, kind)
 		switch {
@@ -120,8 +120,8 @@ func reportOf(r store.Report) Report {
 	return said
 }
 
-// former is the record in the file of older releases. A host of such a release may still write it.
-func (f Folder) former() (*State, error) {
+// readFile is the record in the file of older releases. A host of such a release may still write it.
+func (f Folder) readFile() (*State, error) {
 	b, err := disk.ReadState(f.StatePath(), maxState)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ func (f Folder) TakeOver(ctx context.Context) error {
 
 // adopt moves the record and messages of an older release into the database.
 func (l *Lock) adopt() error {
-	s, err := l.Folder.former()
+	s, err := l.Folder.readFile()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -300,14 +300,14 @@ func Views(all []Folder) (views []View, problems error) {
 
 // ViewIn is [Folder.View] for callers that have the host's database open.
 func (f Folder) ViewIn(db *store.Store) (View, error) {
-	v, err := f.look(db)
+	v, err := f.viewOnce(db)
 	if err == nil && v.Status == Dead {
-		return f.look(db) // its host may have ended between the two looks
+		return f.viewOnce(db) // its host may have ended between the two looks
 	}
 	return v, err
 }
 
-func (f Folder) look(db *store.Store) (View, error) {
+func (f Folder) viewOnce(db *store.Store) (View, error) {
 	v := View{Folder: f}
 	if err := f.check(); err != nil {
 		return v, err
@@ -315,7 +315,7 @@ func (f Folder) look(db *store.Store) (View, error) {
 	var err error
 	switch v.State, err = f.read(db); {
 	case errors.Is(err, fs.ErrNotExist):
-		v.State = &State{Config: Config{SessionID: f.ID, DB: f.DB}, Outcome: Outcome{Told: Told{Status: Pending}}}
+		v.State = &State{Config: Config{SessionID: f.ID, DB: f.DB}, Outcome: Outcome{Summary: Summary{Status: Pending}}}
 	case err != nil:
 		return v, err
 	}

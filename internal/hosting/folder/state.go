@@ -79,7 +79,7 @@ type Facts struct {
 	StalledSince   *time.Time `json:"stalledSince,omitempty"`
 	Tools          *Tools     `json:"tools,omitempty"`
 	Store          string     `json:"store,omitempty"` // what is wrong with the transcript store, one sentence
-	RunningReport  Report     `json:"runningReport"`   // both reports are the database's: see [State.Look]
+	RunningReport  Report     `json:"runningReport"`   // both reports are the database's: see [State.LoadReports]
 	TerminalReport Report     `json:"terminalReport"`
 	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
 	Warnings       []string   `json:"warnings,omitempty"`   // one sentence each, oldest first, at most [MaxWarnings]
@@ -87,7 +87,7 @@ type Facts struct {
 
 // Outcome is the session's result so far.
 type Outcome struct {
-	Told
+	Summary
 	EndedAt    *time.Time `json:"endedAt,omitempty"`
 	OutputCut  bool       `json:"outputCut,omitempty"`
 	Result     *Result    `json:"result,omitempty"`
@@ -100,8 +100,8 @@ type Outcome struct {
 	Stderr     string     `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] characters
 }
 
-// Told is what the guild is told of a result as it is.
-type Told struct {
+// Summary is what the guild is told of a result as it is.
+type Summary struct {
 	Status            Status      `json:"status"`
 	Error             string      `json:"error,omitempty"`   // why it did not complete, one sentence
 	Lost              int64       `json:"lost,omitempty"`    // messages that found no room

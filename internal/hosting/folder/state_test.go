@@ -29,7 +29,7 @@ func TestWriteRead(t *testing.T) {
 			Extra: map[string]json.RawMessage{"more": json.RawMessage(`[1]`)}, HostedAt: longAgo,
 		},
 		Facts:   folder.Facts{Host: &self},
-		Outcome: folder.Outcome{Told: folder.Told{Status: folder.RateLimited, CostUSD: &cost, Output: "done\u2028<>"}, Exit: &folder.Exit{Code: 1, Signal: "SIGTERM", At: longAgo}},
+		Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.RateLimited, CostUSD: &cost, Output: "done\u2028<>"}, Exit: &folder.Exit{Code: 1, Signal: "SIGTERM", At: longAgo}},
 	}
 	require.NoError(t, lock.Write(&want))
 	got, err := f.Read()
@@ -122,7 +122,7 @@ func TestRecordIsWholeAgain(t *testing.T) {
 
 func TestWriteRefuses(t *testing.T) {
 	f, lock := claimed(t)
-	require.ErrorContains(t, lock.Write(&folder.State{Outcome: folder.Outcome{Told: folder.Told{Status: folder.Dead}}}), `"dead" is no status of a session`)
+	require.ErrorContains(t, lock.Write(&folder.State{Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Dead}}}), `"dead" is no status of a session`)
 	require.ErrorContains(t, lock.Write(&folder.State{}), "no status")
 	big := ended()
 	big.Metadata = json.RawMessage(`"` + strings.Repeat("x", 80<<20) + `"`)
@@ -153,7 +153,7 @@ func TestViewWithoutRecord(t *testing.T) {
 	require.NoError(t, lock.Release())
 	v, err = f.View()
 	require.NoError(t, err)
-	none := &folder.State{Config: folder.Config{SessionID: f.ID, DB: f.DB}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Pending}}}
+	none := &folder.State{Config: folder.Config{SessionID: f.ID, DB: f.DB}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Pending}}}
 	assert.Equal(t, folder.View{Folder: f, State: none, Status: folder.Dead}, v)
 }
 
@@ -175,11 +175,11 @@ func TestUnfinished(t *testing.T) {
 		state folder.State
 		want  bool
 	}{
-		"killed at work":           {folder.State{Facts: folder.Facts{Host: &dead}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Running}}}, true},
-		"killed at its report":     {folder.State{Facts: folder.Facts{Host: &dead, TerminalReport: due}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Completed}}}, true},
-		"killed before its report": {folder.State{Outcome: folder.Outcome{Told: folder.Told{Status: folder.Completed}}}, true},
-		"killed at the clean-up":   {folder.State{Facts: folder.Facts{Host: &dead, TerminalReport: folder.Report{State: folder.Delivered}}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Completed}}}, true},
-		"done":                     {folder.State{Facts: folder.Facts{TerminalReport: folder.Report{State: folder.DeadLettered}}, Outcome: folder.Outcome{Told: folder.Told{Status: folder.Completed}}}, false},
+		"killed at work":           {folder.State{Facts: folder.Facts{Host: &dead}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Running}}}, true},
+		"killed at its report":     {folder.State{Facts: folder.Facts{Host: &dead, TerminalReport: due}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Completed}}}, true},
+		"killed before its report": {folder.State{Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Completed}}}, true},
+		"killed at the clean-up":   {folder.State{Facts: folder.Facts{Host: &dead, TerminalReport: folder.Report{State: folder.Delivered}}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Completed}}}, true},
+		"done":                     {folder.State{Facts: folder.Facts{TerminalReport: folder.Report{State: folder.DeadLettered}}, Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Completed}}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f, lock := claimed(t)
@@ -265,7 +265,7 @@ func TestStaysInItsFolder(t *testing.T) {
 // Older releases keep in a file what a given inbox had counted before.
 func TestFormerBefore(t *testing.T) {
 	f, lock := claimed(t)
-	require.NoError(t, lock.Write(&folder.State{Outcome: folder.Outcome{Told: folder.Told{Status: folder.Running}}}))
+	require.NoError(t, lock.Write(&folder.State{Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Running}}}))
 	require.NoError(t, os.WriteFile(filepath.Join(f.Dir(), "inbox-mark.json"), []byte(`{"answered":3,"dead_letters":2,"dropped":1,"seq":9}`), 0o600))
 	s, err := lock.Read()
 	require.NoError(t, err)

@@ -95,16 +95,16 @@ func (b Outbox) Deliver(ctx context.Context, client *Client, kind store.Kind, se
 		return Answer{}, fmt.Errorf("send the report of session %s: %w", session, fs.ErrNotExist)
 	case r.State == store.Sent:
 		return Answer{}, nil
-	case b.taken(r):
+	case b.isTaken(r):
 		r.State, r.Reason, r.Tried = store.Sent, "", time.Now()
-		return Answer{}, b.db.Fared(keep, r)
+		return Answer{}, b.db.SetReportState(keep, r)
 	}
 	answer, err := b.send(ctx, client, r)
-	return answer, errors.Join(err, b.fared(keep, r, answer.As, err))
+	return answer, errors.Join(err, b.recordResult(keep, r, answer.As, err))
 }
 
-// Tell sends a record that is not kept and has no transcript.
-func (b Outbox) Tell(ctx context.Context, client *Client, r *Record) error {
+// SendUnkept sends a record that is not kept and has no transcript.
+func (b Outbox) SendUnkept(ctx context.Context, client *Client, r *Record) error {
 	head, err := r.Encode()
 	if err == nil {
 		_, err = b.send(ctx, client, store.Report{Session: r.SessionID, Kind: store.Record, Status: string(r.Status), Error: r.Error, Head: head})
@@ -122,18 +122,18 @@ func (b Outbox) Publish(ctx context.Context, session string) error {
 		return err
 	}
 	r.File = true
-	return b.db.Fared(ctx, r)
+	return b.db.SetReportState(ctx, r)
 }
 
-// small is up to which size, in bytes, a record is read before it is sent: it then goes out at
+// maxBuffered is up to which size, in bytes, a record is read before it is sent: it then goes out at
 // once, and the answer of a guild that refuses it unread is seen.
-const small = 1 << 20
+const maxBuffered = 1 << 20
 
-// freed is from which size on, in bytes, the memory of a record is freed at once.
-const freed = 8 << 20
+// minFreed is from which size on, in bytes, the memory of a record is freed at once.
+const minFreed = 8 << 20
 
-// taken reports whether somebody has taken the record's file: the guild, or a person who gave it to the guild.
-func (b Outbox) taken(r store.Report) bool {
+// isTaken reports whether somebody has taken the record's file: the guild, or a person who gave it to the guild.
+func (b Outbox) isTaken(r store.Report) bool {
 	if !r.File || b.Check() != nil {
 		return false
 	}
@@ -161,7 +161,7 @@ func (b Outbox) send(ctx context.Context, client *Client, r store.Report) (Answe
 		}
 		size, open, err := b.db.Body(context.WithoutCancel(ctx), r, head)
 		largest = max(largest, size)
-		if err != nil || size > small {
+		if err != nil || size > maxBuffered {
 			return Body{Open: open, Size: size}, err
 		}
 		text, err := io.ReadAll(open())
@@ -169,8 +169,8 @@ func (b Outbox) send(ctx context.Context, client *Client, r store.Report) (Answe
 	})
 }
 
-// fared records what became of a sent report: the status that the guild took it with, or why it was not taken.
-func (b Outbox) fared(ctx context.Context, r store.Report, as folder.Status, why error) error {
+// recordResult records what became of a sent report: the status that the guild took it with, or why it was not taken.
+func (b Outbox) recordResult(ctx context.Context, r store.Report, as folder.Status, why error) error {
 	refused, away := refusal(why)
 	r.State, r.Code, r.Reason, r.Tried = store.Sent, 0, "", time.Now()
 	var problem error
@@ -192,7 +192,7 @@ func (b Outbox) fared(ctx context.Context, r store.Report, as folder.Status, why
 		problem = b.write(ctx, r)
 		r.File = problem == nil
 	}
-	return errors.Join(problem, b.db.Fared(ctx, r))
+	return errors.Join(problem, b.db.SetReportState(ctx, r))
 }
 
 // remove removes a record's file, and what a kill has left of it.
@@ -229,7 +229,7 @@ func (b Outbox) write(ctx context.Context, r store.Report) error {
 
 // giveBack returns the memory of a large report to the system.
 func giveBack(size int64) {
-	if size > freed {
+	if size > minFreed {
 		debug.FreeOSMemory()
 	}
 }

@@ -33,7 +33,7 @@ func newBox(t *testing.T) *box {
 func (b *box) record(session string, change func(*Record)) {
 	b.t.Helper()
 	require.NoError(b.t, b.db.Append(b.t.Context(), session, []store.Message{{N: 1, At: time.Now(), Type: "user", Content: []byte(`{"type":"user"}`)}}))
-	r := &Record{Told: folder.Told{Status: folder.Completed}, SessionID: session}
+	r := &Record{Summary: folder.Summary{Status: folder.Completed}, SessionID: session}
 	if change != nil {
 		change(r)
 	}

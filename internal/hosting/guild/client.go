@@ -138,7 +138,7 @@ type Answer struct {
 
 // Running reports that the session runs. The error is a [*Refused] or an [*Unreachable].
 func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
-	return c.within(ctx, patience, runningRoute, b)
+	return c.report(ctx, patience, runningRoute, b)
 }
 
 // BeatEvery is how often a guild expects a beat.
@@ -151,7 +151,7 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)
 	defer cancel()
 	b, _ := json.Marshal(map[string]string{"sessionId": c.SessionID}) // strings always have a JSON form
-	a, err := c.within(ctx, beatPatience, beatRoute, BodyOf(b))
+	a, err := c.report(ctx, beatPatience, beatRoute, BodyOf(b))
 	if refused, is := errors.AsType[*Refused](err); is && refused.Status == http.StatusOK {
 		err = nil
 	}
@@ -177,12 +177,12 @@ func (c *Client) record(ctx context.Context, as folder.Status, body func(as fold
 	if err != nil {
 		return Answer{}, err
 	}
-	a, err := c.within(ctx, patience, recordRoute, b)
+	a, err := c.report(ctx, patience, recordRoute, b)
 	a.As = as
 	return a, err
 }
 
-func (c *Client) within(ctx context.Context, patience time.Duration, route string, body Body) (Answer, error) {
+func (c *Client) report(ctx context.Context, patience time.Duration, route string, body Body) (Answer, error) {
 	r := &request{method: http.MethodPost, target: route, body: body, limit: 1 << 20}
 	r.timeout = c.RequestTimeout + time.Duration(body.Size/(4<<20))*time.Second
 	var said Answer
@@ -202,7 +202,7 @@ func (c *Client) within(ctx context.Context, patience time.Duration, route strin
 			return a.status >= 500, a.refused()
 		}
 		var err error
-		said, err = c.understand(a)
+		said, err = c.decode(a)
 		return err != nil, err
 	})
 	if err == nil && said.OK != nil && !*said.OK {
@@ -211,9 +211,9 @@ func (c *Client) within(ctx context.Context, patience time.Duration, route strin
 	return said, err
 }
 
-// understand tells a guild's answer from that of another program that got its port: a stranger's
+// decode tells a guild's answer from that of another program that got its port: a stranger's
 // word never counts as delivery.
-func (c *Client) understand(a answer) (said Answer, err error) {
+func (c *Client) decode(a answer) (said Answer, err error) {
 	if len(bytes.TrimSpace(a.body)) == 0 {
 		return said, nil
 	}

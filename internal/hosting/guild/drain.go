@@ -110,7 +110,7 @@ func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err er
 		switch {
 		case o.Busy != nil && o.Busy(r.Session):
 			one.What, one.Why = ReportLeft, "the session's host runs and reports for itself"
-		case one.Refused != nil && !o.Refused && !box.taken(r):
+		case one.Refused != nil && !o.Refused && !box.isTaken(r):
 			one.What, one.Why = ReportRefused, fmt.Sprintf("the guild refused it at %s, and --refused sends it again: HTTP %d: %s", r.Tried.Format(time.RFC3339), r.Code, r.Reason)
 		default:
 			one.What, one.Why, one.As = d.send(ctx, r)
@@ -128,7 +128,7 @@ type drain struct {
 }
 
 func (d *drain) send(ctx context.Context, r store.Report) (what, why string, as folder.Status) {
-	if d.box.taken(r) {
+	if d.box.isTaken(r) {
 		if _, err := d.box.Deliver(ctx, nil, r.Kind, r.Session); err != nil { // asks no guild
 			return ReportLeft, err.Error(), ""
 		}
@@ -236,7 +236,7 @@ func (b Outbox) adopt(ctx context.Context, path string) error {
 		return disk.Remove(path)
 	}
 	r.File = true
-	return b.db.Fared(ctx, r)
+	return b.db.SetReportState(ctx, r)
 }
 
 // Check refuses a folder of reports that others could have put there or could change: they could read what

@@ -273,7 +273,7 @@ func TestKilledAtEachCall(t *testing.T) {
 			require.NoError(tb, folder.MakeRoot(filepath.Join(dir, "nexus.db")))
 			b := OutboxBeside(filepath.Join(dir, "nexus.db"))
 			defer b.Close()
-			_, _, err := b.Decide(context.Background(), &Record{Told: folder.Told{Status: folder.Failed}, SessionID: "ses-1"}, "", 0, nil)
+			_, _, err := b.Decide(context.Background(), &Record{Summary: folder.Summary{Status: folder.Failed}, SessionID: "ses-1"}, "", 0, nil)
 			require.NoError(tb, err)
 			g.Break(testguild.Fault{On: "record", Do: testguild.Answer, Status: 400, Times: -1})
 		},

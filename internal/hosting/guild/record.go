@@ -17,7 +17,7 @@ import (
 // exit code and the transcript.
 type Record struct {
 	SessionID string `json:"sessionId"`
-	folder.Told
+	folder.Summary
 	ExitCode int    `json:"exitCode"` // of the client; 1 if it has none
 	Signal   string `json:"signal,omitempty"`
 

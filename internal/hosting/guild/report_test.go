@@ -65,7 +65,7 @@ func TestAReportIsAppliedOnce(t *testing.T) {
 				c := newClient(t, url, clock)
 				_, err := c.Running(t.Context(), running(t))
 				require.NoError(t, err)
-				answer, err := record(t, c, Record{Told: folder.Told{Status: folder.Completed}})
+				answer, err := record(t, c, Record{Summary: folder.Summary{Status: folder.Completed}})
 				require.NoError(t, err)
 				assert.Equal(t, folder.Completed, answer.As)
 				assert.Equal(t, []int{1, 2, 1, 2}, clock.Seconds())
@@ -83,7 +83,7 @@ func TestAReportThatIsRefusedIsNotSentAgain(t *testing.T) {
 	for _, status := range []int{400, 401, 403, 404, 408, 429, 302} {
 		g.Break(testguild.Fault{Do: testguild.Answer, Status: status})
 		clock := &testguild.Clock{}
-		_, err := record(t, newClient(t, url, clock), Record{Told: folder.Told{Status: folder.Completed}})
+		_, err := record(t, newClient(t, url, clock), Record{Summary: folder.Summary{Status: folder.Completed}})
 		var refused *Refused
 		require.ErrorAs(t, err, &refused)
 		assert.Equal(t, status, refused.Status)
@@ -95,7 +95,7 @@ func TestAGuildThatFailsIsUnreachable(t *testing.T) {
 	g, url := newGuild(t, testguild.Options{})
 	g.Break(testguild.Fault{Do: testguild.Answer, Status: 503, Times: -1})
 	clock := &testguild.Clock{}
-	_, err := record(t, newClient(t, url, clock), Record{Told: folder.Told{Status: folder.Completed}})
+	_, err := record(t, newClient(t, url, clock), Record{Summary: folder.Summary{Status: folder.Completed}})
 	var away *Unreachable
 	require.ErrorAs(t, err, &away)
 	assert.Equal(t, time.Minute, away.For)
@@ -116,7 +116,7 @@ func TestAGuildThatTakesNoCancelledIsToldTheTruth(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g, url := newGuild(t, testguild.Options{Cancelled: tc.takes})
-			answer, err := record(t, newClient(t, url, &testguild.Clock{}), Record{Told: folder.Told{Status: folder.Cancelled, Error: tc.reason}})
+			answer, err := record(t, newClient(t, url, &testguild.Clock{}), Record{Summary: folder.Summary{Status: folder.Cancelled, Error: tc.reason}})
 			require.NoError(t, err)
 			assert.Equal(t, tc.as, answer.As)
 			s, _ := g.Session(session)
@@ -134,7 +134,7 @@ func TestNobodyElsesAnswerCounts(t *testing.T) {
 			_, _ = io.WriteString(w, said)
 		}))
 		clock := &testguild.Clock{}
-		_, err := record(t, newClient(t, server.URL, clock), Record{Told: folder.Told{Status: folder.Completed}})
+		_, err := record(t, newClient(t, server.URL, clock), Record{Summary: folder.Summary{Status: folder.Completed}})
 		var away *Unreachable
 		require.ErrorAs(t, err, &away, said)
 		assert.Len(t, clock.Seconds(), 10)
@@ -144,7 +144,7 @@ func TestNobodyElsesAnswerCounts(t *testing.T) {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.WriteString(w, said)
 		}))
-		_, err := record(t, newClient(t, server.URL, &testguild.Clock{}), Record{Told: folder.Told{Status: folder.Completed}})
+		_, err := record(t, newClient(t, server.URL, &testguild.Clock{}), Record{Summary: folder.Summary{Status: folder.Completed}})
 		require.NoError(t, err, said)
 		server.Close()
 	}
@@ -155,7 +155,7 @@ func TestAnAnswerThatSaysNoIsARefusal(t *testing.T) {
 		_, _ = io.WriteString(w, `{"ok":false,"error":"disk full"}`)
 	}))
 	defer server.Close()
-	_, err := record(t, newClient(t, server.URL, &testguild.Clock{}), Record{Told: folder.Told{Status: folder.Cancelled}})
+	_, err := record(t, newClient(t, server.URL, &testguild.Clock{}), Record{Summary: folder.Summary{Status: folder.Cancelled}})
 	require.EqualError(t, err, "HTTP 200: disk full")
 }
 
@@ -206,7 +206,7 @@ func TestWhatAReportSays(t *testing.T) {
 
 	cache := int64(0)
 	record := Record{
-		Told:      folder.Told{Status: folder.Failed, Error: "killed", CostUSD: new(0.01), TokenUsage: &folder.TokenUsage{Input: 1, Output: 2, CacheRead: &cache}, Output: "done <here>", ProviderSessionID: "p-1"},
+		Summary:   folder.Summary{Status: folder.Failed, Error: "killed", CostUSD: new(0.01), TokenUsage: &folder.TokenUsage{Input: 1, Output: 2, CacheRead: &cache}, Output: "done <here>", ProviderSessionID: "p-1"},
 		SessionID: session, ExitCode: 0, Signal: "SIGKILL",
 		TerminationTag:        &TerminationTag{Kind: "rate-limit", Source: "ndjson-result", Detail: "rate_limit"},
 		TerminationDiagnostic: &TerminationDiagnostic{ExitCode: 1, StderrExcerpt: "oops"},
@@ -223,7 +223,7 @@ func TestWhatAReportSays(t *testing.T) {
 		"entries":{"answered":1,"queued":0,"inFlight":1,"deadLettered":0,"each":[{"id":"e1","fate":"answered"}]},
 		"result":{"subtype":"success","isError":false,"numTurns":3},"writId":"w-1"}`, head)
 
-	record = Record{Told: folder.Told{Status: folder.Completed}, SessionID: session, TerminationDiagnostic: &TerminationDiagnostic{}}
+	record = Record{Summary: folder.Summary{Status: folder.Completed}, SessionID: session, TerminationDiagnostic: &TerminationDiagnostic{}}
 	head, err = record.Encode()
 	require.NoError(t, err)
 	assert.Equal(t, `{"sessionId":"ses-1","status":"completed","exitCode":0}`, head)
@@ -239,7 +239,7 @@ func TestHTTPS(t *testing.T) {
 	defer server.Close()
 	clock := &testguild.Clock{}
 	c := newClient(t, server.URL, clock)
-	_, err = record(t, c, Record{Told: folder.Told{Status: folder.Completed}})
+	_, err = record(t, c, Record{Summary: folder.Summary{Status: folder.Completed}})
 	var away *Unreachable
 	require.ErrorAs(t, err, &away)
 	require.ErrorContains(t, err, "certificate")
@@ -250,7 +250,7 @@ func TestHTTPS(t *testing.T) {
 	authorities := x509.NewCertPool()
 	authorities.AddCert(server.Certificate())
 	c.http = newHTTP(&tls.Config{RootCAs: authorities})
-	_, err = record(t, c, Record{Told: folder.Told{Status: folder.Completed}})
+	_, err = record(t, c, Record{Summary: folder.Summary{Status: folder.Completed}})
 	require.NoError(t, err)
 	s, _ := g.Session(session)
 	assert.Equal(t, 1, s.Record.Applied)

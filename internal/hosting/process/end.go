@@ -45,15 +45,15 @@ func (p *Process) kill() {
 
 // How long the client's remaining processes have to end by themselves.
 const (
-	leftFor  = 500 * time.Millisecond
-	lookEach = 20 * time.Millisecond
+	leftFor   = 500 * time.Millisecond
+	pollEvery = 20 * time.Millisecond
 )
 
 // EndRest ends what the client left behind: it asks, waits for half a second, and kills. Call it
 // after Ended. It returns how many processes it killed.
 func (p *Process) EndRest() (killed int) {
-	defer p.over() // before another client starts, whose end reap would see
-	for end := time.Now().Add(leftFor); time.Now().Before(end); time.Sleep(lookEach) {
+	defer p.stopReap() // before another client starts, whose end reap would see
+	for end := time.Now().Add(leftFor); time.Now().Before(end); time.Sleep(pollEvery) {
 		left := guardian.Members(p.mark)
 		if len(left) == 0 {
 			break
@@ -76,11 +76,11 @@ func (p *Process) sweep() (killed int) {
 
 // reap waits for the client and for all orphans of what it started, until nobody is left or EndRest is done.
 func (p *Process) reap(client int) {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, syscall.SIGCHLD)
+	changes := make(chan os.Signal, 1)
+	signal.Notify(changes, syscall.SIGCHLD)
 	defer close(p.reaped)
-	defer signal.Stop(told)
-	guardian.Reap(told, p.swept, func(pid int, status syscall.WaitStatus) {
+	defer signal.Stop(changes)
+	guardian.Reap(changes, p.swept, func(pid int, status syscall.WaitStatus) {
 		if pid != client {
 			return
 		}

@@ -45,14 +45,14 @@ type Process struct {
 	mark   string
 	spared int
 
-	stdout *os.File
-	ended  chan struct{}
-	swept  chan struct{} // closed once nothing of the client is left
-	reaped chan struct{} // closed once reap has returned
-	over   func()        // ends reap
-	exit   Exit
-	copied sync.WaitGroup
-	taken  error // the error of writing its input, once copied is done
+	stdout   *os.File
+	ended    chan struct{}
+	swept    chan struct{} // closed once nothing of the client is left
+	reaped   chan struct{} // closed once reap has returned
+	stopReap func()        // ends reap
+	exit     Exit
+	copied   sync.WaitGroup
+	inputErr error // the error of writing its input, once copied is done
 
 	mu     sync.Mutex
 	family guardian.Ending
@@ -78,7 +78,7 @@ func Start(o Options) (*Process, error) {
 	}
 	stdin, stdout, stderr := ours[0], ours[1], ours[2]
 	p := &Process{mark: o.Mark, spared: o.Spare, stdout: stdout, ended: make(chan struct{}), swept: make(chan struct{}), reaped: make(chan struct{})}
-	p.over = sync.OnceFunc(func() { close(p.swept); <-p.reaped })
+	p.stopReap = sync.OnceFunc(func() { close(p.swept); <-p.reaped })
 	path, command := o.Path, o.Command
 	if o.MemoryMax > 0 { // limiting this process meanwhile would not be safe
 		path, command = shell, slices.Concat([]string{shell, "-c", fmt.Sprintf(`ulimit -d %d && exec "$@"`, o.MemoryMax>>10), "heartbeat-limit", path}, command[1:])
@@ -91,8 +91,8 @@ func Start(o Options) (*Process, error) {
 	}
 	p.family.Leader = p.PID
 	p.copied.Go(func() {
-		_, p.taken = stdin.Write(o.Stdin) // the client may close its end at any time
-		_ = stdin.Close()                 // a pipe
+		_, p.inputErr = stdin.Write(o.Stdin) // the client may close its end at any time
+		_ = stdin.Close()                    // a pipe
 	})
 	p.copied.Go(func() {
 		_, _ = io.Copy(o.Stderr, &output{f: stderr}) // ends at the deadline
@@ -165,5 +165,5 @@ func (p *Process) Exit() Exit { return p.exit }
 // that the client did not take its whole input.
 func (p *Process) Finish() error {
 	p.copied.Wait()
-	return p.taken
+	return p.inputErr
 }

@@ -152,7 +152,7 @@ func TestGivenInbox(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, r.Claim(t.Context()))
 	assert.Equal(t, []int{0, 0, 0, 0}, r.fates(), "the session has not begun")
-	before, err := r.Begins(t.Context())
+	before, err := r.CountBefore(t.Context())
 	require.NoError(t, err)
 	o.Before = &before
 	busy, err := Open(o)

@@ -47,15 +47,15 @@ func (q *Queue) Fates(opened []string) (f Fates, err error) {
 	now := countsOf(totals)
 	f.opened = opened
 	if err = errors.Join(
-		f.settled(&f.Answered, now.Answered-q.before.Answered, q.box.ResultsPath(), q.answeredEntry),
-		f.settled(&f.DeadLettered, now.DeadLetters-q.before.DeadLetters, q.box.DeadLetterPath(), q.deadEntry()),
-		f.settled(&f.DeadLettered, now.Dropped-q.before.Dropped, q.box.EventsPath(), droppedEntry)); err != nil {
+		f.addOutcomes(&f.Answered, now.Answered-q.before.Answered, q.box.ResultsPath(), q.answeredEntry),
+		f.addOutcomes(&f.DeadLettered, now.DeadLetters-q.before.DeadLetters, q.box.DeadLetterPath(), q.deadEntry()),
+		f.addOutcomes(&f.DeadLettered, now.Dropped-q.before.Dropped, q.box.EventsPath(), droppedEntry)); err != nil {
 		return f, fmt.Errorf("read what became of the entries: %w", err)
 	}
-	return f, f.wait(q.box, v)
+	return f, f.addWaiting(q.box, v)
 }
 
-func (f *Fates) wait(box *inbox.Inbox, v *inbox.View) error {
+func (f *Fates) addWaiting(box *inbox.Inbox, v *inbox.View) error {
 	add := func(id, entryID, why string) {
 		if f.Queued++; f.Queued <= MaxNamed {
 			f.Each = append(f.Each, folder.Entry{ID: cmp.Or(id, entryID), Fate: "queued", Why: why})
@@ -79,9 +79,9 @@ func (f *Fates) wait(box *inbox.Inbox, v *inbox.View) error {
 	return err
 }
 
-// settled counts the last n outcomes of a file, apart from those whose text nobody has read and those without a fate, and
+// addOutcomes counts the last n outcomes of a file, apart from those whose text nobody has read and those without a fate, and
 // names the last of them.
-func (f *Fates) settled(count *int, n int64, path string, entry func(line []byte) (folder.Entry, bool)) error {
+func (f *Fates) addOutcomes(count *int, n int64, path string, entry func(line []byte) (folder.Entry, bool)) error {
 	if n <= 0 {
 		return nil
 	}
@@ -118,7 +118,7 @@ func (q *Queue) answeredEntry(line []byte) (e folder.Entry, is bool) {
 	var r inbox.Result
 	err := json.Unmarshal(line, &r)
 	e = folder.Entry{ID: cmp.Or(r.ID, r.EntryID), Fate: "answered", File: r.TextFile}
-	if q.unheard[r.EntryID] {
+	if q.unreported[r.EntryID] {
 		e.Why = "the client's own result line says so: no hook did"
 	}
 	return e, err == nil && r.EntryID != ""

@@ -99,7 +99,7 @@ func (q *Queue) evidence() recovery.Evidence {
 // Begin records that the client is about to be started and may have the prompt from now on. Call it
 // right before the start.
 func (q *Queue) Begin(ctx context.Context) error {
-	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
+	return q.changePrompt(ctx, func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
 		// A change beside the note makes the commit synced: if a power loss took the note, the
 		// entry would count as one that nobody got.
 		same := inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: d.Evidence}
@@ -110,7 +110,7 @@ func (q *Queue) Begin(ctx context.Context) error {
 // Started records which process has the prompt, so that nobody takes the entry from it. An error
 // changes nothing about the session.
 func (q *Queue) Started(ctx context.Context, pid int) error {
-	return q.ofRound(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
+	return q.changePrompt(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
 		p := inbox.ProcessOf(pid)
 		if e.IsBound() || p.ProcessStart == 0 {
 			return nil // its hook was faster, or it has ended
@@ -122,14 +122,14 @@ func (q *Queue) Started(ctx context.Context, pid int) error {
 
 // NotStarted gives the entry back, since no client can have it.
 func (q *Queue) NotStarted(ctx context.Context) error {
-	return q.ofRound(ctx, func(tx *inbox.Tx, _ *inbox.Delivery, _ recovery.Evidence) error {
+	return q.changePrompt(ctx, func(tx *inbox.Tx, _ *inbox.Delivery, _ recovery.Evidence) error {
 		_, err := recovery.Settle(tx, q.asker(), recovery.Sight{NotHandedOver: true, Charged: true})
 		return err
 	})
 }
 
-// ofRound changes the entry that is the prompt of the round's client, if there is one, and commits.
-func (q *Queue) ofRound(ctx context.Context, change func(*inbox.Tx, *inbox.Delivery, recovery.Evidence) error) error {
+// changePrompt changes the entry that is the prompt of the round's client, if there is one, and commits.
+func (q *Queue) changePrompt(ctx context.Context, change func(*inbox.Tx, *inbox.Delivery, recovery.Evidence) error) error {
 	return q.transact(ctx, func(tx *inbox.Tx) error {
 		d := tx.InFlight()
 		if d == nil {

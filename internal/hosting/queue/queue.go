@@ -49,7 +49,7 @@ type Options struct {
 	// Own says that the inbox is the session's own: everything in it belongs to the session. Its
 	// directory is made if needed.
 	Own bool
-	// Before is what a given inbox had counted when the session began; nil if it has not begun: see [Queue.Begins].
+	// Before is what a given inbox had counted when the session began; nil if it has not begun: see [Queue.CountBefore].
 	Before *folder.Before
 	// Dir holds the settings that wire the hook. Only this user may reach it: whoever could replace
 	// them could run commands as this user.
@@ -81,11 +81,11 @@ type Queue struct {
 	heldBack atomic.Bool
 	// endedEntry is the entry that the round settled last had in flight, "" for none.
 	endedEntry string
-	// unheard are the entries that no hook reported. hooksOff is what keeps hooks from running, nil
+	// unreported are the entries that no hook reported. hooksOff is what keeps hooks from running, nil
 	// if nothing is known.
-	unheard  map[string]bool
-	hooksOff *settings.Off
-	hooksRan bool // of a client that had one of them
+	unreported map[string]bool
+	hooksOff   *settings.Off
+	hooksRan   bool // of a client that had one of them
 }
 
 type round struct {
@@ -109,7 +109,7 @@ func Open(o Options) (*Queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Queue{o: o, box: box, unheard: map[string]bool{}, before: o.Before}
+	q := &Queue{o: o, box: box, unreported: map[string]bool{}, before: o.Before}
 	if o.Own {
 		q.before = &folder.Before{}
 	}
@@ -222,8 +222,8 @@ func countsOf(n inbox.Totals) (b folder.Before) {
 	return b
 }
 
-// Begins is what a given inbox has counted when a session begins with it.
-func (q *Queue) Begins(ctx context.Context) (b folder.Before, err error) {
+// CountBefore is what a given inbox has counted when a session begins with it.
+func (q *Queue) CountBefore(ctx context.Context) (b folder.Before, err error) {
 	v, err := q.box.View()
 	if err != nil {
 		return b, err

@@ -77,7 +77,7 @@ func TestNoStopNoted(t *testing.T) {
 	c.submit(p)
 	assert.Equal(t, recovery.Answered, r.settle(said).Action)
 	assert.Equal(t, map[string]string{"A": "A done"}, r.replies())
-	assert.Contains(t, r.Unheard(), "a hook of the client could not note the end of its turn")
+	assert.Contains(t, r.Unreported(), "a hook of the client could not note the end of its turn")
 
 	r = newRig(t, "A", "B")
 	c, p = r.round("")

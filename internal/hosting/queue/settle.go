@@ -96,7 +96,7 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	}
 	report, err := recovery.Settle(tx, q.asker(), sight)
 	if err == nil && sight.Printed && report.Action == recovery.Answered {
-		q.unheard[d.EntryID] = true
+		q.unreported[d.EntryID] = true
 		q.hooksRan = q.hooksRan || recovery.Started(tx.In(d.SessionID).Known(), d)
 	}
 	return report, err
@@ -109,9 +109,9 @@ func (x Exit) printed(d *inbox.Delivery) bool {
 	return x.Turn != nil && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
 }
 
-// Unheard says why answers are known only from the client's result line, "" if the hook reported all of them.
-func (q *Queue) Unheard() string {
-	if len(q.unheard) == 0 {
+// Unreported says why answers are known only from the client's result line, "" if the hook reported all of them.
+func (q *Queue) Unreported() string {
+	if len(q.unreported) == 0 {
 		return ""
 	}
 	why := "no hook of the client ran"
@@ -121,7 +121,7 @@ func (q *Queue) Unheard() string {
 	case q.hooksOff != nil:
 		why = q.hooksOff.Path + " has " + q.hooksOff.Member + ", so that no hook of the client ran"
 	}
-	return fmt.Sprintf("%s: that %s answered is known from its own result line alone", why, words.Count(len(q.unheard), "prompt was", "prompts were"))
+	return fmt.Sprintf("%s: that %s answered is known from its own result line alone", why, words.Count(len(q.unreported), "prompt was", "prompts were"))
 }
 
 // isCommand reports whether the client took its prompt for a command of its own, such as /cost: it
@@ -190,7 +190,7 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
 		all, err := tx.Sessions()
-		if q.unheard[q.endedEntry] { // no hook reported the session
+		if q.unreported[q.endedEntry] { // no hook reported the session
 			session = q.ended
 		}
 		for _, s := range all {

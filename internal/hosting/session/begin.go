@@ -44,7 +44,7 @@ const leastSpace = 64 << 20
 // nothing is left behind.
 func begin(o Options) (h *host, err error) {
 	h = &host{Options: o, drained: drain{begun: make(chan struct{})}}
-	h.asked = &request{made: make(chan struct{}), again: make(chan struct{}, 1)}
+	h.endRequest = &request{made: make(chan struct{}), again: make(chan struct{}, 1)}
 	if h.claude, err = findClaude(cmp.Or(o.Claude, "claude"), o.Config); err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func begin(o Options) (h *host, err error) {
 		err = errors.Join(err, h.lock.Release())
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		h.tells.Stop(ctx)
+		h.notifier.Stop(ctx)
 		if !existed {
 			_ = f.Purge(ctx, time.Now().Add(time.Hour), true) // what is left of it holds nothing
 		}
@@ -168,12 +168,12 @@ func (h *host) prepare(f folder.Folder) error {
 			return &config.Problem{Path: "logDir", Reason: "cannot be used: " + logErr.Error(), Cause: logErr}
 		}
 	}
-	h.lock.DB.Tell(h.log.line)
+	h.lock.DB.SetLog(h.log.line)
 	mark, err := newMark(f.ID)
 	if err != nil {
 		return err
 	}
-	if h.tells, err = notify.StartHelper(h.Notify, h.log.line); err != nil { // before there is any child
+	if h.notifier, err = notify.StartHelper(h.Notify, h.log.line); err != nil { // before there is any child
 		h.log.line(err.Error())
 	}
 	started := time.Now().UTC()
@@ -229,7 +229,7 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 			Mark: mark, PGID: unix.Getpgrp(), Socket: f.SocketPath(), Opened: old.Opened,
 			Messages: old.Messages,
 		},
-		Outcome: folder.Outcome{Told: folder.Told{Status: folder.Pending, ProviderSessionID: old.ProviderSessionID}},
+		Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Pending, ProviderSessionID: old.ProviderSessionID}},
 	}
 	if s.Inbox == "" {
 		s.Inbox, s.OwnInbox = f.InboxPath(), true

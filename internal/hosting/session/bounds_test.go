@@ -23,7 +23,7 @@ func TestBounds(t *testing.T) {
 	assert.Equal(t, "0", s.Warnings[0])
 
 	text := strings.Repeat("é", folder.MaxOutput)
-	tallied(&s, &stream.Tally{Text: &text})
+	applyTally(&s, &stream.Tally{Text: &text})
 	assert.Len(t, s.Output, folder.MaxOutput)
 	assert.True(t, s.OutputCut)
 
@@ -42,13 +42,13 @@ func TestBounds(t *testing.T) {
 func TestToolsThatAreListedLate(t *testing.T) {
 	var s folder.State
 	tools := folder.Tools{ToolCounts: folder.ToolCounts{Configured: 2}}
-	seen(&s, tools)
+	applyTools(&s, tools)
 	s.Warn("another")
 	s.Warn(proxy.Warning(tools))
-	seen(&s, tools)
+	applyTools(&s, tools)
 	assert.Len(t, s.Warnings, 2)
 	tools.Listed = true
-	seen(&s, tools)
+	applyTools(&s, tools)
 	assert.Equal(t, []string{"another"}, s.Warnings)
 	assert.True(t, s.Tools.Listed)
 }

@@ -24,10 +24,10 @@ const (
 // conclude commits the session's end, frees everything, and sends the report to the guild. If the
 // end could not be kept, or something is left for the guild, the guardian stays and does that.
 func (h *host) conclude() Outcome {
-	h.undrain()
-	hurry := h.asked.next()
+	h.stopDrainTimer()
+	hurry := h.endRequest.next()
 	h.sending.Lock()
-	h.over = true // nobody would answer later entries
+	h.closed = true // nobody would answer later entries
 	h.sending.Unlock()
 	h.closeTools()
 	d, kept := h.decide(hurry)
@@ -46,17 +46,17 @@ func (h *host) conclude() Outcome {
 	if kept {
 		ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
 		defer cancel()
-		if h.unbeat != nil {
-			h.unbeat(ctx)
+		if h.stopBeats != nil {
+			h.stopBeats(ctx)
 		}
 		o.Delivered = h.deliver(ctx)
 		if d.State == folder.Failed {
-			h.tells.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})
+			h.notifier.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})
 		}
 		telling, stop := withinUnless(hurry, tellWait)
 		defer stop()
-		h.tells.Stop(telling)
-		o.Left = h.left(hurry)
+		h.notifier.Stop(telling)
+		o.Left = h.showRest(hurry)
 		h.leaveRecord(o.Left)
 	} else {
 		h.log.line("the host ends before the session's end could be kept: whoever finishes the session decides it from what is on the disk")
@@ -119,7 +119,7 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 		_ = h.store.Show(short) // Health shows the error
 	}
 	h.change(func(s *folder.State) {
-		h.watchLive(s)
+		h.fillLive(s)
 		s.Stderr = h.log.stderr()
 	})
 	if h.queue != nil {

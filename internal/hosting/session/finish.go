@@ -83,7 +83,7 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 		e.log, _ = openLog(filepath.Dir(s.LogPath), f.ID) // nothing depends on the log
 	}
 	defer e.log.close()
-	lock.DB.Tell(e.log.line)
+	lock.DB.SetLog(e.log.line)
 	e.box = guild.OutboxOf(lock.DB, f.DB)
 	if e.guild, err = guild.New(guild.Options{URL: s.GuildToolURL, SessionID: s.SessionID, Once: once}); err != nil {
 		return Outcome{}, err
@@ -92,7 +92,7 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 		e.log.line(err.Error())
 	}
 	if s.Host == nil && s.TerminalReport.State != "" {
-		return e.bring(ctx)
+		return e.sendRest(ctx)
 	}
 	return e.finish(ctx)
 }
@@ -116,15 +116,15 @@ type finisher struct {
 	folder folder.Folder
 }
 
-// bring sends the guild of a finished session what it lacks.
-func (e *finisher) bring(ctx context.Context) (Outcome, error) {
+// sendRest sends the guild of a finished session what it lacks.
+func (e *finisher) sendRest(ctx context.Context) (Outcome, error) {
 	s := e.snapshot()
 	e.again = true
 	o := Outcome{Decision: Decision{State: s.Status, Error: s.Error}, Delivered: s.TerminalReport.State == folder.Delivered}
 	if !o.Delivered && s.TerminalReport.State != folder.Refused {
 		o.Delivered = e.deliver(ctx)
 	}
-	if o.Left = e.left(nil); o.Left {
+	if o.Left = e.showRest(nil); o.Left {
 		return o, nil
 	}
 	if s.Guardian != nil {
@@ -148,7 +148,7 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 		return o, fmt.Errorf("%w: %w", ErrUnkept, err)
 	}
 	o.Delivered = e.deliver(ctx)
-	o.Left = e.left(nil)
+	o.Left = e.showRest(nil)
 	e.leaveRecord(o.Left)
 	if err := e.failure(); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrUnkept, err)
@@ -223,7 +223,7 @@ func (e *finisher) recount(ctx context.Context) error {
 		}
 		s.Messages = max(s.Messages, last)
 		if t.Messages > 0 {
-			tallied(s, &t)
+			applyTally(s, &t)
 		}
 	})
 	return nil

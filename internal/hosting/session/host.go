@@ -26,19 +26,19 @@ import (
 type host struct {
 	Options
 	conclusion
-	claude  string // the client's absolute path
-	guard   *guardian.Guardian
-	signals *signals.Taken
-	store   *stream.Transcript
-	proxy   *proxy.Proxy
-	queue   *queue.Queue
-	server  *attach.Server
-	unbeat  func(context.Context) // ends the reports that the session runs; nil before the first
-	asked   *request
-	drained drain
-	tells   notify.Helper // notifies a person, if there is a command for that
-	stalled atomic.Bool   // the session in a terminal is ended because it stalled
-	rests   struct {      // since the last progress was seen: the time in the state is of the wall clock, which is set, and runs during sleep
+	claude     string // the client's absolute path
+	guard      *guardian.Guardian
+	signals    *signals.Taken
+	store      *stream.Transcript
+	proxy      *proxy.Proxy
+	queue      *queue.Queue
+	server     *attach.Server
+	stopBeats  func(context.Context) // ends the reports that the session runs; nil before the first
+	endRequest *request
+	drained    drain
+	notifier   notify.Helper // notifies a person, if there is a command for that
+	stalled    atomic.Bool   // the session in a terminal is ended because it stalled
+	progress   struct {      // since the last progress was seen: the time in the state is of the wall clock, which is set, and runs during sleep
 		of    *time.Time
 		since time.Time
 	}
@@ -47,7 +47,7 @@ type host struct {
 	tally stream.Tally
 
 	sending sync.Mutex
-	over    bool // the session takes no more entries
+	closed  bool // the session takes no more entries
 
 	unsettled *queue.Exit // of a client that left what found no room to be settled; nil for none
 }

@@ -100,7 +100,7 @@ func (c *conclusion) claim(ctx context.Context, q *queue.Queue) error {
 	if s := c.snapshot(); err != nil || s.OwnInbox || s.Before != nil {
 		return err
 	}
-	before, err := q.Begins(ctx)
+	before, err := q.CountBefore(ctx)
 	if err == nil {
 		c.change(func(s *folder.State) { s.Before = &before })
 		err = c.failure()
@@ -116,7 +116,7 @@ func (c *conclusion) settle(ctx context.Context, q *queue.Queue, x queue.Exit) e
 	if _, err := q.Settle(ctx, x); err != nil {
 		return err
 	}
-	c.warn(q.Unheard())
+	c.warn(q.Unreported())
 	return c.count(q)
 }
 
@@ -195,9 +195,9 @@ func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 	return err == nil
 }
 
-// left brings the guild's table up to date, and reports whether something is left to send: rows, or
+// showRest brings the guild's table up to date, and reports whether something is left to send: rows, or
 // a report that the guild has not refused.
-func (c *conclusion) left(hurry <-chan struct{}) bool {
+func (c *conclusion) showRest(hurry <-chan struct{}) bool {
 	ctx, cancel := withinUnless(hurry, restWait)
 	defer cancel()
 	id := c.snapshot().SessionID
@@ -212,7 +212,7 @@ func (c *conclusion) left(hurry <-chan struct{}) bool {
 // recordOf is the report of a session's end, without its transcript.
 func recordOf(s folder.State, code int, each []folder.Entry) *guild.Record {
 	r := &guild.Record{
-		SessionID: s.SessionID, Told: s.Told, ExitCode: code, Extra: s.Extra,
+		SessionID: s.SessionID, Summary: s.Summary, ExitCode: code, Extra: s.Extra,
 		Entries:               &guild.Entries{Entries: s.Entries, Each: each},
 		TerminationDiagnostic: &guild.TerminationDiagnostic{ExitCode: code, StderrExcerpt: s.Stderr},
 	}
@@ -245,7 +245,7 @@ func recordOf(s folder.State, code int, each []folder.Entry) *guild.Record {
 	return r
 }
 
-func tallied(s *folder.State, t *stream.Tally) {
+func applyTally(s *folder.State, t *stream.Tally) {
 	if t.SessionID != "" {
 		s.ProviderSessionID = t.SessionID
 	}
@@ -272,17 +272,17 @@ func tallied(s *folder.State, t *stream.Tally) {
 	}
 }
 
-func (h *host) toolsUsed(s *folder.State) {
+func (h *host) fillTools(s *folder.State) {
 	if h.proxy == nil {
 		return
 	}
 	stats := h.proxy.Stats()
 	stats.Required = h.RequireTools || h.Config.RequireTools
-	seen(s, stats)
+	applyTools(s, stats)
 }
 
-// seen notes what the client did with its tools. A client that took its time to ask for them was warned of meanwhile.
-func seen(s *folder.State, t folder.Tools) {
+// applyTools notes what the client did with its tools. A client that took its time to ask for them was warned of meanwhile.
+func applyTools(s *folder.State, t folder.Tools) {
 	s.Tools = &t
 	if never := proxy.Unlisted(t); t.Listed {
 		s.Warnings = slices.DeleteFunc(slices.Clone(s.Warnings), func(text string) bool { return text == never })

@@ -27,7 +27,7 @@ func (h *host) rounds() error {
 		deadline = time.Now().Add(h.Timeout)
 	}
 	anew := false // the last client has reached a limit
-	for n, stopped := 1, 0; !h.asked.isMade(); n++ {
+	for n, stopped := 1, 0; !h.endRequest.isMade(); n++ {
 		resume := ""
 		if !anew && (n > 1 || h.Resume) {
 			var err error
@@ -39,7 +39,7 @@ func (h *host) rounds() error {
 			}
 		}
 		before := repliedTo(h.snapshot())
-		command, prompt, waits, err := h.take(resume, anew)
+		command, prompt, waits, err := h.nextClient(resume, anew)
 		if err != nil || !waits {
 			return err
 		}
@@ -49,7 +49,7 @@ func (h *host) rounds() error {
 			return errors.Join(err, h.queue.NotStarted(context.Background()))
 		}
 		w := h.watch(p, deadline)
-		h.bury(p, w)
+		h.recordExit(p, w)
 		if err := h.settleEntries(h.exitOf(w)); err != nil {
 			return err
 		}
@@ -68,8 +68,8 @@ func (h *host) rounds() error {
 		case limit == "" && !orderly(w, s, before):
 			return nil
 		}
-		goesOn, err := h.goesOn(deadline)
-		if err != nil || !goesOn {
+		more, err := h.hasWork(deadline)
+		if err != nil || !more {
 			return err
 		}
 		anew = limit != ""
@@ -100,24 +100,24 @@ func (h *host) limitOf(w *watching) (string, error) {
 	return limit, err
 }
 
-// goesOn reports whether another client has work. If not, no more entries are taken: nobody would answer them.
-func (h *host) goesOn(deadline time.Time) (bool, error) {
+// hasWork reports whether another client has work. If not, no more entries are taken: nobody would answer them.
+func (h *host) hasWork(deadline time.Time) (bool, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
 	next, err := h.queue.Waiting(context.Background())
-	goesOn := err == nil && next.Waits && !next.Any()
+	more := err == nil && next.Waits && !next.Any()
 	if next.Owner != nil {
 		h.warn(next.Owner.String() + ": what waits is left to that one")
 	}
 	if next.Waits && next.Paused != nil {
 		h.warn("delivery is " + next.Paused.String())
 	}
-	if goesOn && !deadline.IsZero() && !time.Now().Before(deadline) {
-		goesOn = false
+	if more && !deadline.IsZero() && !time.Now().Before(deadline) {
+		more = false
 		h.change(func(s *folder.State) { s.Ended, s.EndedAfter = endedByTimeout, h.Timeout.String() })
 	}
-	h.over = !goesOn
-	return goesOn, err
+	h.closed = !more
+	return more, err
 }
 
 func (h *host) start(command []string, prompt string, n int) (*process.Process, error) {
@@ -157,7 +157,7 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 }
 
 func (h *host) up(s folder.State) {
-	h.unbeat = h.reportRunning()
+	h.stopBeats = h.reportRunning()
 	if h.Started != nil {
 		h.Started(Up{SessionID: s.SessionID, PID: os.Getpid(), PGID: s.PGID, Socket: s.Socket})
 	}
@@ -173,8 +173,8 @@ func environment(environ []string, given map[string]string) []string {
 	return env
 }
 
-// bury records how a client ended, once nothing of it is left.
-func (h *host) bury(p *process.Process, w *watching) {
+// recordExit records how a client ended, once nothing of it is left.
+func (h *host) recordExit(p *process.Process, w *watching) {
 	<-p.Ended()
 	if killed := p.EndRest(); killed > 0 {
 		h.log.linef("%s that claude had left behind had to be killed", words.Count(killed, "process", "processes"))
@@ -185,7 +185,7 @@ func (h *host) bury(p *process.Process, w *watching) {
 	}
 	exit := p.Exit()
 	h.change(func(s *folder.State) {
-		h.watchLive(s)
+		h.fillLive(s)
 		s.Client = nil
 		s.Exit = &folder.Exit{Code: exit.Code, Signal: exit.Signal, At: time.Now().UTC(), Forced: w.reason == endedLingering}
 		if exit.Signal != "" {

@@ -41,7 +41,7 @@ func (h *host) run() Outcome {
 	quiet, stopSweep := context.WithCancel(context.Background())
 	defer stopSweep()
 	ended := make(chan struct{})
-	go h.heedSignals(ended)
+	go h.handleSignals(ended)
 	err := h.serve()
 	if err == nil {
 		go h.sweepOthers(quiet)
@@ -61,7 +61,7 @@ func (h *host) run() Outcome {
 	return outcome
 }
 
-func (h *host) heedSignals(ended <-chan struct{}) {
+func (h *host) handleSignals(ended <-chan struct{}) {
 	for _, come := range []<-chan struct{}{h.signals.First(), h.signals.Second()} {
 		select {
 		case <-come:
@@ -89,7 +89,7 @@ func (h *host) cancelNow(by string, grace time.Duration) {
 }
 
 func (h *host) cancel(by string, grace time.Duration) {
-	h.asked.make(grace)
+	h.endRequest.make(grace)
 	h.noteCancel(by, grace)
 	h.log.linef("cancelled by %s", by)
 }
@@ -147,7 +147,7 @@ func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error 
 		return nil
 	}
 	h.sending.Lock()
-	queue, over := h.queue, h.over
+	queue, over := h.queue, h.closed
 	h.sending.Unlock()
 	switch {
 	case over: // nothing is in flight any more
@@ -171,8 +171,8 @@ func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error 
 	return nil
 }
 
-// undrain stops the timer of a warm cancel: the client has ended.
-func (h *host) undrain() {
+// stopDrainTimer stops the timer of a warm cancel: the client has ended.
+func (h *host) stopDrainTimer() {
 	h.drained.mu.Lock()
 	defer h.drained.mu.Unlock()
 	if h.drained.end != nil {

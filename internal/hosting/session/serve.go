@@ -40,7 +40,7 @@ func (h *host) serve() (err error) {
 	if err := disk.Publish(h.mcpConfig(), h.proxy.Config(), false); err != nil {
 		return fmt.Errorf("write the client's configuration of the guild's tools: %w", err)
 	}
-	h.note(h.toolsUsed)
+	h.note(h.fillTools)
 	server, err := attach.Serve(f.Dir(), h, attach.Options{Log: h.log.linef})
 	if err != nil {
 		return fmt.Errorf("serve the session's socket: %w", err)
@@ -60,7 +60,7 @@ func (h *host) closeTools() {
 		return
 	}
 	h.change(func(s *folder.State) {
-		h.watchLive(s)
+		h.fillLive(s)
 		if s.Result != nil {
 			s.Warn(proxy.Warning(h.proxy.Stats()))
 		}
@@ -76,8 +76,8 @@ func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder.TempDir()
 // Status is the session as its socket shows it: see [attach.Backend].
 func (h *host) Status() any {
 	s := h.snapshot()
-	h.watchLive(&s)
-	_ = s.Look(h.lock.DB) // the rest is worth showing without it
+	h.fillLive(&s)
+	_ = s.LoadReports(h.lock.DB) // the rest is worth showing without it
 	return s
 }
 
@@ -100,7 +100,7 @@ func (h *host) Cancel(ctx context.Context, e attach.End) error {
 func (h *host) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
-	if h.over || h.queue == nil {
+	if h.closed || h.queue == nil {
 		return inbox.Receipt{}, attach.ErrEnded
 	}
 	r, put, err := h.queue.Put(ctx, m.ID, m.Text)
@@ -110,12 +110,12 @@ func (h *host) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 	return r, err
 }
 
-// watchLive fills in what the record gets only now and then.
-func (h *host) watchLive(s *folder.State) {
+// fillLive fills in what the record gets only now and then.
+func (h *host) fillLive(s *folder.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	tallied(s, &h.tally)
-	h.toolsUsed(s)
+	applyTally(s, &h.tally)
+	h.fillTools(s)
 	if h.store != nil {
 		health := h.store.Health()
 		s.Messages, s.Lost, s.Store = health.Last, health.Lost, health.Trouble
@@ -161,7 +161,7 @@ func (h *host) openQueue() (err error) {
 	h.sending.Lock()
 	h.queue = q
 	h.sending.Unlock()
-	h.tells.Follow(q.Path())
+	h.notifier.Follow(q.Path())
 	// Each life of a session has its own prompt, which is appended only once.
 	id := fmt.Sprintf("%s-%d", s.SessionID, s.HostedAt.UnixMilli())
 	if _, _, err := q.Put(ctx, id, h.Config.Prompt); err != nil {
@@ -211,10 +211,10 @@ func checkWork(o Options, f folder.Folder) error {
 	return nil
 }
 
-// take puts the next entry in flight, as the prompt of the next client, and returns that one's
+// nextClient puts the next entry in flight, as the prompt of the next client, and returns that one's
 // command, which continues the session resume, "" for none, or begins its own conversation whatever the
 // arguments say. waits is false if there is no entry.
-func (h *host) take(resume string, anew bool) (command []string, prompt string, waits bool, err error) {
+func (h *host) nextClient(resume string, anew bool) (command []string, prompt string, waits bool, err error) {
 	ctx, args := context.Background(), h.Config.ClaudeArgs
 	if anew {
 		args = client.Anew(args)
@@ -247,7 +247,7 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	switch {
 	case h.drained.asked.Load():
 		x.Reason = inbox.ReasonStopped
-	case h.asked.isMade():
+	case h.endRequest.isMade():
 		x.Reason = inbox.ReasonCanceled
 	}
 	return x

@@ -34,7 +34,7 @@ type DrainOptions struct {
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	var said error
 	db := store.In(folder.Root(o.DB), "")
-	db.Tell(func(text string) { said = errors.Join(said, errors.New(text)) })
+	db.SetLog(func(text string) { said = errors.Join(said, errors.New(text)) })
 	defer db.Close() // everything was committed
 	mendErr := db.Mend(ctx)
 	folders, err := folder.Beside(o.DB)

@@ -46,16 +46,16 @@ func (h *host) inTerminal() error {
 	}
 	f := h.followTranscripts()
 	report := supervise.Run(h.managed(resume))
-	h.undrain()
+	h.stopDrainTimer()
 	close(f.quit)
 	f.over.Wait() // all that is present was read
 	lost := h.queue.Lost()
 	if lost == nil {
-		h.lastWord()
+		h.storeLastAnswer()
 	}
 	h.log.line("the launcher: " + report.String())
 	h.change(func(s *folder.State) {
-		h.watchLive(s)
+		h.fillLive(s)
 		s.Client, s.Rounds, s.Ended = nil, report.Sessions, endedItself
 		spentInTerminal(s, report.Price())
 		switch {
@@ -234,12 +234,12 @@ func (f *follower) keep(m stream.Message) {
 	f.h.keep(m)
 }
 
-// lastWord stores the answer to the last entry as a message if no message has it: a client writes
+// storeLastAnswer stores the answer to the last entry as a message if no message has it: a client writes
 // its transcript late, and the launcher may have ended it first. The hook was told the answer.
-func (h *host) lastWord() {
+func (h *host) storeLastAnswer() {
 	s := h.snapshot()
 	r, ok := lastResult(s.Inbox)
-	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || bare(r.Reply) == "" || bare(r.Reply) == bare(s.Output) || h.hasSaid(r.Reply) {
+	if !ok || r.AcknowledgedAt.Before(s.HostedAt) || bare(r.Reply) == "" || bare(r.Reply) == bare(s.Output) || h.isStored(r.Reply) {
 		return
 	}
 	raw, _ := json.Marshal(map[string]any{ // without a JSON form it is no message
@@ -271,9 +271,9 @@ func bare(text string) string { return strings.Join(strings.Fields(text), "") }
 
 const latest = 32
 
-// hasSaid reports whether one of the last messages that the database has is this answer. The client may have
+// isStored reports whether one of the last messages that the database has is this answer. The client may have
 // begun with another entry since, so that its last message is another one.
-func (h *host) hasSaid(reply string) bool {
+func (h *host) isStored(reply string) bool {
 	o := transcriptOf(h.lock.DB, h.lock.Folder, nil)
 	for m, err := range stream.ReadEndedTranscript(context.Background(), o, h.store.Health().Last-latest) {
 		var t stream.Tally

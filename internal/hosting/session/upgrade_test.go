@@ -27,7 +27,7 @@ func TestFinishAnOlderSession(t *testing.T) {
 	record, err := json.Marshal(folder.State{
 		Config:  folder.Config{Version: 1, SessionID: f.ID, DB: f.DB, GuildToolURL: r.server.URL, Inbox: f.InboxPath(), OwnInbox: true},
 		Facts:   folder.Facts{Host: &dead, Messages: 2},
-		Outcome: folder.Outcome{Told: folder.Told{Status: folder.Running}},
+		Outcome: folder.Outcome{Summary: folder.Summary{Status: folder.Running}},
 	})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(f.StatePath(), record, 0o600))

@@ -33,10 +33,10 @@ type watching struct {
 	known    bool            // no commit came since inFlight was read
 }
 
-// lookEvery is how often to look for progress that prints nothing. toolsWait is how long a client
+// pollEvery is how often to look for progress that prints nothing. toolsWait is how long a client
 // that answers may take to ask for its tools.
 const (
-	lookEvery = time.Second
+	pollEvery = time.Second
 	toolsWait = 10 * time.Second
 )
 
@@ -46,13 +46,13 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 	go w.store()
 	commits := h.queue.Watch()
 	defer func() { _ = commits.Close() }()
-	look := time.NewTicker(lookEvery)
+	look := time.NewTicker(pollEvery)
 	defer look.Stop()
 	var timeout <-chan time.Time
 	if !deadline.IsZero() {
 		timeout = time.After(time.Until(deadline))
 	}
-	asked := h.asked.made
+	asked := h.endRequest.made
 	var exit <-chan time.Time
 	for {
 		select {
@@ -61,7 +61,7 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 		case <-asked:
 			asked = nil
 			w.end(endedByCancel, 0)
-		case <-h.asked.again:
+		case <-h.endRequest.again:
 			w.end(endedByCancel, 0)
 		case idle := <-w.idle:
 			if exit = nil; idle {
@@ -77,13 +77,13 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 			if h.queue.Lost() != nil { // its next use says why
 				w.end(endedByLoss, 0)
 			}
-			w.look()
-			w.guardTime()
+			w.checkProgress()
+			w.checkTime()
 		}
 	}
 }
 
-func (w *watching) guardTime() {
+func (w *watching) checkTime() {
 	if w.seen.Over != nil {
 		return
 	}
@@ -111,8 +111,8 @@ func (w *watching) end(reason string, after time.Duration) {
 		w.h.log.linef("claude is asked to end: %s", reason)
 	}
 	grace := w.h.Grace
-	if w.h.asked.isMade() {
-		grace = w.h.asked.left()
+	if w.h.endRequest.isMade() {
+		grace = w.h.endRequest.left()
 	}
 	w.p.End(grace)
 }
@@ -160,7 +160,7 @@ func (h *host) keep(m stream.Message) {
 	}
 	change(func(s *folder.State) {
 		if h.PTY || s.ProviderSessionID == "" || m.Type == "result" {
-			h.watchLive(s)
+			h.fillLive(s)
 		}
 		s.LastMessageAt, s.LastProgressAt, s.StalledSince = &now, &now, nil
 	})
@@ -196,15 +196,15 @@ func (w *watching) learn(m stream.Message) {
 	}
 }
 
-// look notices progress of tool calls, and the lack of any progress for too long.
-func (w *watching) look() {
+// checkProgress notices progress of tool calls, and the lack of any progress for too long.
+func (w *watching) checkProgress() {
 	h := w.h
 	stats := h.proxy.Stats()
 	called := stats.Calls != w.tools.Calls || stats.LastAt != w.tools.LastAt || stats.Listed != w.tools.Listed
 	w.tools = stats
 	now := time.Now().UTC()
 	h.note(func(s *folder.State) {
-		h.watchLive(s)
+		h.fillLive(s)
 		if called {
 			s.LastProgressAt, s.StalledSince = &now, nil
 		}
@@ -222,7 +222,7 @@ func (w *watching) look() {
 
 // stalls warns if the session makes no progress, and reports whether to end it for that.
 func (h *host) stalls() bool {
-	s, r := h.snapshot(), &h.rests
+	s, r := h.snapshot(), &h.progress
 	if s.LastProgressAt != r.of {
 		r.of, r.since = s.LastProgressAt, time.Now()
 	}

@@ -140,17 +140,17 @@ func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 }
 
 // isBusy reports whether the database only waited for another program.
-func isBusy(err error) bool { return is(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) }
+func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) }
 
 // Passes reports whether a database error goes away by itself: others had it, or its disk had no room.
-func Passes(err error) bool { return isBusy(err) || is(err, sqlite3.SQLITE_FULL) }
+func Passes(err error) bool { return isBusy(err) || hasCode(err, sqlite3.SQLITE_FULL) }
 
 // isDamaged reports whether a database, or its log, lacks what it should have.
 func isDamaged(err error) bool {
-	return is(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ)
+	return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ)
 }
 
-func is(err error, codes ...int) bool {
+func hasCode(err error, codes ...int) bool {
 	e, coded := errors.AsType[interface { // the driver's error, or a sqliteError
 		error
 		Code() int

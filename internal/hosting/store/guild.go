@@ -30,7 +30,7 @@ func (s *Store) Show(ctx context.Context, session, guildDB string) error {
 	if err = s.show(ctx, session, guildDB, last); err != nil {
 		err = fmt.Errorf("%s: %w", guildDB, err)
 	}
-	if err != nil && !is(err, sqlite3.SQLITE_TOOBIG) { // no other attempt changes that
+	if err != nil && !hasCode(err, sqlite3.SQLITE_TOOBIG) { // no other attempt changes that
 		return err
 	}
 	return errors.Join(err, s.write(ctx, func(tx *sql.Tx) error {
@@ -149,8 +149,8 @@ func (s *Store) Behind(ctx context.Context, id string) ([]Session, error) {
 (SELECT 1 FROM messages WHERE messages.session = sessions.session AND n > shown AND type IN ('assistant', 'user'))`, id)
 }
 
-// Begins returns the sessions with messages whose IDs begin with prefix: the first ten, in order.
-func (s *Store) Begins(ctx context.Context, prefix string) ([]Session, error) {
+// WithPrefix returns the sessions with messages whose IDs begin with prefix: the first ten, in order.
+func (s *Store) WithPrefix(ctx context.Context, prefix string) ([]Session, error) {
 	return s.sessions(ctx, `session >= ?1 AND session < ?1 || char(1114111) AND EXISTS
 (SELECT 1 FROM messages WHERE messages.session = sessions.session) ORDER BY session LIMIT 10`, prefix)
 }

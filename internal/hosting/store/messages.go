@@ -91,7 +91,7 @@ FROM messages WHERE session = ?1 AND n >= ?2 ORDER BY n LIMIT 1`, session, from)
 	}
 	m.Content = content
 	m.At, err = time.Parse(atLayout, at)
-	return m, true, s.fail(err)
+	return m, true, s.wrap(err)
 }
 
 // Conversation is the JSON array of the assistant's and the user's messages up to number last, as the

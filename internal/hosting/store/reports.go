@@ -94,9 +94,9 @@ func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
 	return all, err
 }
 
-// Fared records what became of a report. A running report that nobody took is deleted once the
+// SetReportState records what became of a report. A running report that nobody took is deleted once the
 // session's record was sent: it is useless then.
-func (s *Store) Fared(ctx context.Context, r Report) error {
+func (s *Store) SetReportState(ctx context.Context, r Report) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE reports SET state = ?, code = ?, reason = ?, tried = ?, file = ? WHERE session = ? AND kind = ?`,
 			r.State, r.Code, r.Reason, r.Tried.UTC().Format(atLayout), r.File, r.Session, r.Kind)

@@ -53,8 +53,8 @@ func In(dir, session string) *Store {
 	return &Store{path: filepath.Join(dir, Name), session: session, log: func(string) {}}
 }
 
-// Tell gives the log that is told of databases that were damaged, removed or replaced.
-func (s *Store) Tell(log func(string)) {
+// SetLog gives the log that is told of databases that were damaged, removed or replaced.
+func (s *Store) SetLog(log func(string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = log
@@ -78,24 +78,24 @@ func (s *Store) Close() error {
 // read calls f with an existing database; without one there is nothing to read. For the holder of a
 // session's lock it first replaces a damaged one.
 func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
-	err := s.look(ctx, f)
+	err := s.tryRead(ctx, f)
 	if isDamaged(err) && s.session != "" && s.replace(ctx) == nil {
-		err = s.look(ctx, f)
+		err = s.tryRead(ctx, f)
 	}
 	return err
 }
 
-func (s *Store) look(ctx context.Context, f func(*sql.DB) error) error {
+func (s *Store) tryRead(ctx context.Context, f func(*sql.DB) error) error {
 	pool, _, err := s.open(ctx, false)
 	if err == nil {
 		err = f(pool)
-	} else if !isDamaged(err) && is(err, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN) {
+	} else if !isDamaged(err) && hasCode(err, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL, sqlite3.SQLITE_CANTOPEN) {
 		err = s.readAlone(f, err)
 	}
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, sql.ErrNoRows) {
 		return nil
 	}
-	return s.fail(err)
+	return s.wrap(err)
 }
 
 // readAlone is read for a full disk without room for what users of the database share. It returns
@@ -156,10 +156,10 @@ func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Tx) error)
 			err = transaction(ctx, pool, f)
 		}
 		if err == nil || again || !isDamaged(err) {
-			return s.fail(err)
+			return s.wrap(err)
 		}
 		if failed := s.replace(ctx); failed != nil {
-			return s.fail(errors.Join(err, failed))
+			return s.wrap(errors.Join(err, failed))
 		}
 	}
 }
@@ -365,11 +365,11 @@ CREATE TABLE IF NOT EXISTS reports (
 );
 PRAGMA user_version = 3`
 
-func (s *Store) fail(err error) error {
+func (s *Store) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	if is(err, sqlite3.SQLITE_IOERR_SHMSIZE) { // which SQLite calls an error of the disk
+	if hasCode(err, sqlite3.SQLITE_IOERR_SHMSIZE) { // which SQLite calls an error of the disk
 		err = fmt.Errorf("%w: %w", unix.ENOSPC, err)
 	}
 	return fmt.Errorf("%s: %w", s.path, err)

@@ -33,7 +33,7 @@ func in(t *testing.T) *Store {
 func at(t *testing.T, dir string) *Store {
 	t.Helper()
 	s := In(dir, "ses-1")
-	s.Tell(func(text string) { t.Log(text) })
+	s.SetLog(func(text string) { t.Log(text) })
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	return s
 }
@@ -136,7 +136,7 @@ func TestFull(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 1, last)
 	assert.False(t, Passes(fs.ErrNotExist))
-	assert.ErrorIs(t, s.fail(&sqliteError{code: sqlite3.SQLITE_IOERR_SHMSIZE}), unix.ENOSPC, "no room for what is shared")
+	assert.ErrorIs(t, s.wrap(&sqliteError{code: sqlite3.SQLITE_IOERR_SHMSIZE}), unix.ENOSPC, "no room for what is shared")
 }
 
 func TestOneEnd(t *testing.T) {
@@ -183,14 +183,14 @@ func TestReports(t *testing.T) {
 		assert.Equal(t, int64(len(want)), size)
 	}
 	record.State, record.Code, record.Reason, record.File = Refused, 403, "no", true
-	require.NoError(t, s.Fared(t.Context(), record))
+	require.NoError(t, s.SetReportState(t.Context(), record))
 	got, found, err := s.Report(t.Context(), "ses-1", Record)
 	require.NoError(t, err)
 	assert.True(t, found)
 	got.Tried = record.Tried
 	assert.Equal(t, record, got)
 	record.State = Sent
-	require.NoError(t, s.Fared(t.Context(), record))
+	require.NoError(t, s.SetReportState(t.Context(), record))
 	unsent, err = s.Unsent(t.Context())
 	require.NoError(t, err)
 	assert.Empty(t, unsent, "the running report is of no use any more")
@@ -419,7 +419,7 @@ func TestDamagedInPart(t *testing.T) {
 	r, err := s.Decide(t.Context(), Report{Session: reported, Kind: Record, Status: "failed", Head: "{}"}, nil)
 	require.NoError(t, err)
 	r.State = Sent
-	require.NoError(t, s.Fared(t.Context(), r))
+	require.NoError(t, s.SetReportState(t.Context(), r))
 	require.NoError(t, s.Close())
 
 	// The table's pages from the middle on, whatever they are of, but for the last ones.

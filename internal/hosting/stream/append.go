@@ -149,7 +149,7 @@ func (s *Transcript) commit(ctx context.Context) error {
 			return err // this says nothing about the database
 		}
 		s.mu.Lock()
-		s.keeps.is(err, s.o.Log, "the host's database takes no messages, they wait in memory", "the host's database takes messages again")
+		s.keeps.set(err, s.o.Log, "the host's database takes no messages, they wait in memory", "the host's database takes messages again")
 		if err == nil {
 			s.stored = batch[n-1].N
 			s.held, s.holding = append([]Stored(nil), s.held[n:]...), s.holding-size
@@ -194,7 +194,7 @@ func (s *Transcript) Show(ctx context.Context) error {
 	if stopped := ctx.Err(); err != nil && stopped != nil && (s.shows.err != nil || errors.Is(stopped, context.Canceled)) {
 		return err // an attempt that had its time knows more
 	}
-	s.shows.is(err, s.o.Log, "the transcript cannot be written to the guild's table, and is tried again", "the transcript is written to the guild's table again")
+	s.shows.set(err, s.o.Log, "the transcript cannot be written to the guild's table, and is tried again", "the transcript is written to the guild's table again")
 	if err == nil {
 		s.shown = stored
 	}

@@ -141,7 +141,7 @@ func textFiles(input flat.Value) []string {
 	return found
 }
 
-func (t *Tally) answered(id string, failed bool) {
+func (t *Tally) closeCall(id string, failed bool) {
 	for _, name := range t.open[id].Files {
 		if t.opened == nil {
 			t.opened = map[string]bool{}

@@ -112,7 +112,7 @@ func (r *reader) line(line []byte, size int64) {
 	}
 	if size > MaxLine {
 		r.skipped.Cut++
-		r.say(r.skipped.Cut, "a line of %d bytes is longer than %d and was left out of the transcript", size, int64(MaxLine))
+		r.noteSkipped(r.skipped.Cut, "a line of %d bytes is longer than %d and was left out of the transcript", size, int64(MaxLine))
 		r.visit(StandIn(SubtypeCut, size))
 		return
 	}
@@ -125,10 +125,10 @@ func (r *reader) line(line []byte, size int64) {
 		return
 	}
 	r.skipped.NotJSON++
-	r.say(r.skipped.NotJSON, "a line of %d bytes is no JSON object: %.*q", len(line), maxQuote, line)
+	r.noteSkipped(r.skipped.NotJSON, "a line of %d bytes is no JSON object: %.*q", len(line), maxQuote, line)
 }
 
-func (r *reader) say(count int64, format string, args ...any) {
+func (r *reader) noteSkipped(count int64, format string, args ...any) {
 	if count > maxQuotes || r.note == nil {
 		return
 	}

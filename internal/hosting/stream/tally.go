@@ -35,11 +35,11 @@ type Tally struct {
 	named    bool              // this client has named its session
 	apart    bool              // that session differs from the one before
 
-	settled folder.TokenUsage            // of this client, up to its last result line
-	turns   map[string]folder.TokenUsage // of assistant messages since, by message ID
-	counted map[string]bool              // messages that the last result line includes
-	open    map[string]ToolCall
-	opened  map[string]bool // files that successful calls named
+	finished folder.TokenUsage            // of this client, up to its last result line
+	turns    map[string]folder.TokenUsage // of assistant messages since, by message ID
+	counted  map[string]bool              // messages that the last result line includes
+	open     map[string]ToolCall
+	opened   map[string]bool // files that successful calls named
 }
 
 // ToolCall is a tool call whose result has not come yet.
@@ -63,7 +63,7 @@ func (t *Tally) Add(m Message, now time.Time) {
 		t.assistant(message, now)
 	case "user":
 		for _, part := range message.Get("content").Items() {
-			t.answered(short(part.Get("tool_use_id")), part.Get("is_error") == "true")
+			t.closeCall(short(part.Get("tool_use_id")), part.Get("is_error") == "true")
 		}
 	case "result":
 		t.result(m.Subtype, line, now)
@@ -139,22 +139,22 @@ func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 		t.Cost = new(cost + t.pastCost)
 	}
 	if usage := line.Get("usage"); usage != "" && usage[0] == '{' {
-		t.settle(usage)
+		t.addUsage(usage)
 	}
 	clear(t.open)
 }
 
 const maxResultText = 1 << 10
 
-// settle takes the usage of a result line. A client that waits for its background tasks prints a result for
+// addUsage takes the usage of a result line. A client that waits for its background tasks prints a result for
 // each prompt, with the usage since the one before; only the cost is that of the whole client.
-func (t *Tally) settle(usage flat.Value) {
+func (t *Tally) addUsage(usage flat.Value) {
 	var since folder.TokenUsage
 	for _, u := range t.turns {
 		since = sumOf(since, u)
 	}
 	setUsage(&since, usage)
-	t.settled = sumOf(t.settled, since)
+	t.finished = sumOf(t.finished, since)
 	if t.counted == nil {
 		t.counted = map[string]bool{}
 	}
@@ -166,7 +166,7 @@ func (t *Tally) settle(usage flat.Value) {
 }
 
 func (t *Tally) sum() {
-	sum := sumOf(t.past, t.settled)
+	sum := sumOf(t.past, t.finished)
 	for _, u := range t.turns {
 		sum = sumOf(sum, u)
 	}
@@ -191,7 +191,7 @@ func (t *Tally) NextClient() {
 		t.pastCost = *t.Cost
 	}
 	t.costed, t.named, t.apart = false, false, false
-	t.settled = folder.TokenUsage{}
+	t.finished = folder.TokenUsage{}
 	clear(t.turns)
 	clear(t.open)
 	t.Result, t.ErrorText = nil, ""

@@ -10,8 +10,8 @@ import (
 	"heartbeat/internal/hosting/store"
 )
 
-// lookEvery is how often a running session is checked for more messages.
-const lookEvery = 200 * time.Millisecond
+// pollEvery is how often a running session is checked for more messages.
+const pollEvery = 200 * time.Millisecond
 
 // ReadTranscript returns a session's messages from a number on, in order and without gaps, including later
 // ones. It ends when over says that no more come, with the last number used, or when ctx is done,
@@ -42,7 +42,7 @@ func ReadTranscript(ctx context.Context, o TranscriptOptions, from int64, over f
 				}
 			}
 			select {
-			case <-time.After(lookEvery):
+			case <-time.After(pollEvery):
 			case <-ctx.Done():
 				yield(Stored{}, ctx.Err())
 				return
@@ -77,8 +77,8 @@ type trouble struct {
 	since time.Time
 }
 
-// is records that something fails or works again, and logs a change.
-func (t *trouble) is(err error, log func(string), fails, works string) {
+// set records that something fails or works again, and logs a change.
+func (t *trouble) set(err error, log func(string), fails, works string) {
 	switch was := t.err; {
 	case was == nil && err != nil:
 		t.since = time.Now()
