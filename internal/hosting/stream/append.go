@@ -6,40 +6,41 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 )
 
-// Transcript keeps every message of one session in the host's database, and shows the conversation
-// in the guild's, which others use too. All methods are safe for concurrent use.
+// Transcript stores every message of one session in the host's database, and copies the conversation to
+// the guild's, which other programs use too. All methods are safe for concurrent use.
 //
-// [Transcript.Append] commits a message before it returns, so that the message survives a kill; a power
-// loss may take the last seconds. A goroutine writes the guild's row now and then, so that a lock
-// on the guild's database holds nothing else up.
+// [Transcript.Append] commits a message before it returns, so the message survives a kill; a power loss
+// may take the last seconds. A goroutine of its own writes the guild's row now and then, so a lock on the
+// guild's database delays nothing else.
 type Transcript struct {
 	o TranscriptOptions
 
 	mu      sync.Mutex
 	last    int64         // the number of the last message
-	stored  int64         // up to which number the database has them
-	held    []Stored      // what the database does not have yet
+	stored  int64         // the number of the last message in the database
+	held    []Stored      // messages that are not in the database yet
 	holding int64         // bytes of held
 	lost    int64         // messages for which there was no room
-	changed chan struct{} // has a value after a change of the fields above
-	ended   bool          // no more messages come
+	changed chan struct{} // gets a value after a commit was tried
+	ended   bool          // no more messages are taken
 	keeps   trouble       // of the host's database
 	shows   trouble       // of the guild's
 
 	saving  sync.Mutex // held while messages are committed
 	showing sync.Mutex // held while the guild's row is written
-	shown   int64      // up to which number the row has the messages
+	shown   int64      // the number of the last message in the row
 	work    context.Context
 	stop    context.CancelFunc
 	stopped sync.WaitGroup
 }
 
-// OpenTranscript opens the transcript of a session that [store.Store.Begin] knows. The error is about the
-// host's database, without which there is no session.
+// OpenTranscript opens the transcript of a session that [store.Store.Begin] has recorded. An error is about
+// the host's database.
 func OpenTranscript(ctx context.Context, o TranscriptOptions) (*Transcript, error) {
 	o.MemoryMax, o.ShowEvery = cmp.Or(o.MemoryMax, 64<<20), cmp.Or(o.ShowEvery, 2*time.Second)
 	if o.Log == nil {
@@ -57,7 +58,8 @@ func OpenTranscript(ctx context.Context, o TranscriptOptions) (*Transcript, erro
 }
 
 // Append numbers and commits a message. The caller must not change m.Raw afterwards. While the database takes nothing,
-// the message is held in memory; if there is no room, or the transcript has ended, it is lost, and a stand-in says so.
+// Append holds the message in memory. Without room there, or after [Transcript.Flush], the message is lost, and readers
+// get a stand-in.
 func (s *Transcript) Append(m Message) int64 {
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	size := int64(len(m.Raw))
@@ -81,8 +83,8 @@ func (s *Transcript) Append(m Message) int64 {
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 10 * time.Second
-	// restAfterShow is how many times longer than writing the guild's row the pause after it is:
-	// the row of a long session takes longer and longer.
+	// restAfterShow is the shortest pause between two writes of the guild's row, as a multiple of the
+	// time that the last write took: a longer session has a larger row.
 	restAfterShow = 20
 )
 
@@ -152,7 +154,7 @@ func (s *Transcript) commit(ctx context.Context) error {
 		s.keeps.set(err, s.o.Log, "the host's database takes no messages, they wait in memory", "the host's database takes messages again")
 		if err == nil {
 			s.stored = batch[n-1].N
-			s.held, s.holding = append([]Stored(nil), s.held[n:]...), s.holding-size
+			s.held, s.holding = slices.Clone(s.held[n:]), s.holding-size
 		}
 		s.mu.Unlock()
 		select {
@@ -169,7 +171,8 @@ func (s *Transcript) commit(ctx context.Context) error {
 	}
 }
 
-// Flush takes no more messages and commits those that are held. It may be called again after an error.
+// Flush commits the messages that are held, and makes [Transcript.Append] take no more. It may be called again after an
+// error.
 func (s *Transcript) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	s.ended = true
@@ -192,7 +195,7 @@ func (s *Transcript) Show(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if stopped := ctx.Err(); err != nil && stopped != nil && (s.shows.err != nil || errors.Is(stopped, context.Canceled)) {
-		return err // an attempt that had its time knows more
+		return err // the error of an attempt that was not cut short says more
 	}
 	s.shows.set(err, s.o.Log, "the transcript cannot be written to the guild's table, and is tried again", "the transcript is written to the guild's table again")
 	if err == nil {
@@ -207,7 +210,7 @@ func (s *Transcript) Close() {
 	s.stopped.Wait()
 }
 
-// lost stands for a message that is gone.
+// lost returns the stand-in for a message that is gone.
 func lost(n int64) Stored {
 	m := StandIn(SubtypeLost, 0)
 	return Stored{N: n, At: time.Now().UTC().Truncate(time.Millisecond), Type: m.Type, Content: m.Raw}

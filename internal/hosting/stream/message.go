@@ -29,7 +29,7 @@ type Message struct {
 // Stored is a message with its number, as the transcript has it and readers get it.
 type Stored = store.Message
 
-// TypeHost is the type of messages that stand for one that could not be kept.
+// TypeHost is the type of a stand-in for a message that could not be kept.
 const TypeHost = "heartbeat"
 
 // Subtypes of [TypeHost].
@@ -38,7 +38,7 @@ const (
 	SubtypeLost = "lost" // there was no room for the message
 )
 
-// StandIn is a message that replaces one of that many bytes.
+// StandIn returns a message that stands for one of the given size.
 func StandIn(subtype string, bytes int64) Message {
 	return Message{
 		Type: TypeHost, Subtype: subtype,
@@ -46,8 +46,8 @@ func StandIn(subtype string, bytes int64) Message {
 	}
 }
 
-// Parse makes a message of one JSON object, and reports whether raw is one. The message keeps raw,
-// from which blanks are removed.
+// Parse makes a message of a JSON object, and reports whether raw is one. It removes blanks from raw, which
+// the message keeps.
 func Parse(raw []byte) (Message, bool) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
@@ -69,8 +69,8 @@ func Parse(raw []byte) (Message, bool) {
 	return m, true
 }
 
-// Answer returns what an assistant message says about itself: its model, and the name and text of
-// the API error that it stands for, "" for none.
+// Answer returns the model of an assistant message, and the name and text of the API error that the
+// message stands for, "" for none.
 func (m Message) Answer() (model, failure, text string) {
 	line := valueOf(m.Raw)
 	message := line.Get("message")
@@ -101,13 +101,13 @@ func compact(b []byte) []byte {
 	return b[:kept]
 }
 
-// valueOf is b as a value without a copy: a message may have many megabytes, and nobody changes it.
+// valueOf returns b as a value without copying it: a message may have many megabytes, and nobody changes it.
 func valueOf(b []byte) flat.Value { return flat.Value(unsafe.String(unsafe.SliceData(b), len(b))) }
 
 // maxShort is the longest accepted name or ID, in bytes of JSON.
 const maxShort = 512
 
-// short is the string that a value spells, "" if it is no short string.
+// short returns the string that a value spells, "" if it is no short string.
 func short(v flat.Value) string {
 	if len(v) > maxShort {
 		return ""
@@ -115,16 +115,16 @@ func short(v flat.Value) string {
 	return strings.Clone(v.Text()) // does not keep the whole message
 }
 
-// textFile matches the name of a file that an inbox puts a long text into.
+// textFile matches the name of a file into which an inbox puts a long text.
 var textFile = regexp.MustCompile(`\.entry-[0-9]+-[0-9]+-[0-9a-f]+\.txt`)
 
-// AnyTextFile in [Tally.Opened] stands for all such files: a call named them by a pattern.
+// AnyTextFile in [Tally.Opened] stands for all such files: a call named a pattern.
 const AnyTextFile = ".entry-*"
 
 const maxOpened = 1000
 
 // Opened lists the files of long texts that successful tool calls named: evidence that the client
-// looked at a text that it was told to read.
+// opened a text that it was told to read.
 func (t *Tally) Opened() []string { return slices.Sorted(maps.Keys(t.opened)) }
 
 func textFiles(input flat.Value) []string {

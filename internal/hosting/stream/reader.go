@@ -1,5 +1,5 @@
 // Package stream reads what a client prints with --output-format stream-json: one JSON object a line. [Read] turns
-// lines into messages and skips whatever is none; [Tally] adds up what the messages say about the session.
+// lines into messages and skips other lines; [Tally] adds up what the messages report about the session.
 package stream
 
 import (
@@ -18,7 +18,7 @@ const (
 	maxQuote  = 200 // bytes of each
 )
 
-// Skipped counts what was no message.
+// Skipped counts the lines that were not messages.
 type Skipped struct {
 	NotJSON int64 // lines that are no JSON object
 	Cut     int64 // lines longer than [MaxLine], each with a stand-in
@@ -38,10 +38,10 @@ type reader struct {
 	skipped Skipped
 }
 
-// Read passes the messages of r to visit until the end of r or an error. A line may come in parts
-// and end in CRLF; the last one needs no end. Blank lines are ignored. note, unless nil, gets one
-// line for each thing skipped, up to a limit. A large message is not copied, and its memory is
-// freed once visit has returned; then freed, unless nil, is called.
+// Read passes the messages of r to visit until the end of r or an error. A line may arrive in parts
+// and end in CRLF; the last one needs no end. Blank lines are ignored. note, unless nil, gets a
+// sentence for each skipped line, up to a limit. The memory of a large message is freed once visit
+// has returned; then freed, unless nil, is called.
 func Read(r io.Reader, note func(string), visit func(Message), freed func()) (Skipped, error) {
 	in := &reader{note: note, visit: visit}
 	from := bufio.NewReaderSize(r, firstPart)
@@ -71,8 +71,8 @@ const (
 	largeLine  = 8 << 20
 )
 
-// nextLine returns the next line without its end, in memory of its own, and its size. A line longer
-// than [MaxLine] comes only in part. Leading zero bytes are left out.
+// nextLine returns the next line without its end, in memory of its own, and its size. Of a line longer
+// than [MaxLine] it returns only a part. Leading zero bytes are left out.
 func nextLine(r *bufio.Reader) (line []byte, size int64, err error) {
 	for {
 		part, err := r.ReadSlice('\n')

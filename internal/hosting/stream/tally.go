@@ -17,23 +17,23 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Tally adds up what messages say about a session. Its fields hold what is known so far; a message that
+// Tally adds up what messages report about a session. Its fields hold what is known so far; a message that
 // lacks something never erases it. The zero value is an empty tally. It is not safe for concurrent use.
 type Tally struct {
-	SessionID string             // from the first message of the last client that has one
-	Messages  int64              // all that were added
+	SessionID string             // from the last client's first message that has one
+	Messages  int64              // how many were added
 	Usage     *folder.TokenUsage // nil until one is known
-	Cost      *float64           // dollars, as the client says; nil until it does
+	Cost      *float64           // dollars, as the client counts; nil until it reports a cost
 	Text      *string            // of the last assistant message; nil if that has none
 	Result    *folder.Result     // the last result line; nil before the first
 	ErrorText string             // the error text of Result
 	RateLimit *folder.RateLimit  // the first rate limit; nil if there was none
 
-	past     folder.TokenUsage // of the clients before this one
-	pastCost float64           // of them, in dollars, as far as this client's cost does not include it
-	costed   bool              // this client has said a cost
+	past     folder.TokenUsage // of earlier clients
+	pastCost float64           // of earlier clients, in dollars, unless this client's cost includes it
+	costed   bool              // this client has reported a cost
 	named    bool              // this client has named its session
-	apart    bool              // that session differs from the one before
+	apart    bool              // this client's session is not the earlier client's
 
 	finished folder.TokenUsage            // of this client, up to its last result line
 	turns    map[string]folder.TokenUsage // of assistant messages since, by message ID
@@ -46,7 +46,7 @@ type Tally struct {
 type ToolCall struct {
 	ID, Name string
 	Since    time.Time // when the line was read
-	Files    []string  // of long texts, which it names
+	Files    []string  // the files of long texts that it names
 }
 
 // Add adds a message that was read at now.
@@ -103,7 +103,8 @@ func (t *Tally) assistant(message flat.Value, now time.Time) {
 	}
 }
 
-// turn counts the usage of an assistant message. The client prints a line for each of its parts; the last one is right.
+// turn counts the usage of an assistant message. The client prints a line for each part of a message; the last line
+// has the right usage.
 func (t *Tally) turn(id string, usage flat.Value) {
 	if usage == "" || usage[0] != '{' || id == "" || t.counted[id] {
 		return
@@ -117,21 +118,21 @@ func (t *Tally) turn(id string, usage flat.Value) {
 	t.sum()
 }
 
-// result takes a result line, which includes the messages before it.
+// result applies a result line, whose usage includes that of the messages before it.
 func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 	turns, _ := number(line.Get("num_turns"))
 	t.Result = &folder.Result{ResultLine: folder.ResultLine{Subtype: subtype, IsError: line.Get("is_error") == "true", NumTurns: int(turns)}, At: now.UTC()}
 	if t.ErrorText = ""; t.Result.IsError { // otherwise the assistant's message has it
 		reasons := []string{line.Get("result").Text()}
-		for _, v := range line.Get("errors").Items() { // a client that did not get to a turn has no result
+		for _, v := range line.Get("errors").Items() { // without a turn there is no result
 			reasons = append(reasons, v.Text())
 		}
-		said, _ := folder.Cut(strings.TrimSpace(strings.Join(reasons, " ")), maxResultText)
-		t.ErrorText = strings.Clone(said)
+		text, _ := folder.Cut(strings.TrimSpace(strings.Join(reasons, " ")), maxResultText)
+		t.ErrorText = strings.Clone(text)
 	}
 	if cost, err := strconv.ParseFloat(string(line.Get("total_cost_usd")), 64); err == nil {
-		// A client that continues a conversation counts on from the earlier client's cost (measured on 2.1.329), which
-		// it finds in its own files. One that does not find it, or has another conversation, begins at 0.
+		// A client that continues a conversation adds to the earlier client's cost, which is in its own files
+		// (measured on 2.1.329). Without that file, or in another conversation, the client begins at 0.
 		if !t.costed && !t.apart && cost >= t.pastCost {
 			t.pastCost = 0
 		}
@@ -146,8 +147,8 @@ func (t *Tally) result(subtype string, line flat.Value, now time.Time) {
 
 const maxResultText = 1 << 10
 
-// addUsage takes the usage of a result line. A client that waits for its background tasks prints a result for
-// each prompt, with the usage since the one before; only the cost is that of the whole client.
+// addUsage adds the usage of a result line. A client that waits for its background tasks prints a result for each
+// prompt, with the usage since the previous result; only the cost is the whole client's.
 func (t *Tally) addUsage(usage flat.Value) {
 	var since folder.TokenUsage
 	for _, u := range t.turns {
@@ -173,7 +174,7 @@ func (t *Tally) sum() {
 	t.Usage = &sum
 }
 
-// ClientSession is the session as the last client names it, "" before it does.
+// ClientSession returns the session that the last client has named, "" before it names one.
 func (t *Tally) ClientSession() string {
 	if !t.named {
 		return ""
@@ -181,8 +182,7 @@ func (t *Tally) ClientSession() string {
 	return t.SessionID
 }
 
-// NextClient says that another client continues the session: its result lines are added to what the
-// clients before it used.
+// NextClient prepares for another client of the session, whose result lines add to what earlier clients used.
 func (t *Tally) NextClient() {
 	if t.Usage != nil {
 		t.past = *t.Usage
@@ -197,7 +197,7 @@ func (t *Tally) NextClient() {
 	t.Result, t.ErrorText = nil, ""
 }
 
-// texts joins the texts of a message's content, as far as a report has them.
+// texts joins the texts of a message's content, up to what a report may hold.
 func texts(content flat.Value) string {
 	all := &words.Head{Most: folder.MaxOutput + utf8.UTFMax} // a little more, to show that it was cut
 	for _, part := range content.Items() {
@@ -245,8 +245,8 @@ func setUsage(u *folder.TokenUsage, object flat.Value) {
 	set("cache_creation_input_tokens", func(n int64) { u.CacheWrite = &n })
 }
 
-// limited is what a rate limit's error must contain. Only errors at the top level of a message are
-// checked: a tool's result or the model itself may mention rate limits.
+// limited matches the error of a rate limit. Only errors at the top level of a message are checked: a
+// tool's result or the model itself may mention rate limits.
 var limited = regexp.MustCompile(`(?i)rate[-_ ]?limit|429|usage limit|quota exceeded|too many requests`)
 
 const maxDetail = 200
@@ -261,8 +261,8 @@ func (t *Tally) limit(detail string, message flat.Value, now time.Time) {
 	if t.RateLimit.ResetsAt != nil {
 		return
 	}
-	for _, said := range []string{detail, texts(message.Get("content"))} {
-		if at, ok := claude.LimitEnd(said, now); ok {
+	for _, text := range []string{detail, texts(message.Get("content"))} {
+		if at, ok := claude.LimitEnd(text, now); ok {
 			t.RateLimit.ResetsAt = new(at.UTC())
 			return
 		}

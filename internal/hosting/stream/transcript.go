@@ -10,23 +10,23 @@ import (
 	"heartbeat/internal/hosting/store"
 )
 
-// pollEvery is how often a running session is checked for more messages.
+// pollEvery is how often a reader polls a running session for more messages.
 const pollEvery = 200 * time.Millisecond
 
-// ReadTranscript returns a session's messages from a number on, in order and without gaps, including later
-// ones. It ends when over says that no more come, with the last number used, or when ctx is done,
-// with the error of ctx. No state is kept for a reader, so there may be any number of slow ones.
+// ReadTranscript returns a session's messages from a number on, in order and without gaps, including those that
+// are still to come. It ends once over reports the end, with the last number used, or with the error of ctx. The
+// session keeps no state for a reader, so there may be any number of slow ones.
 func ReadTranscript(ctx context.Context, o TranscriptOptions, from int64, over func() (last int64, over bool)) iter.Seq2[Stored, error] {
 	return func(yield func(Stored, error) bool) {
 		for n := max(from, 1); ; {
-			last, ended := over() // what came until then is there
+			last, ended := over() // asked first: all messages of an ended session are stored
 			for {
 				m, found, err := o.DB.At(ctx, o.SessionID, n)
 				if err != nil {
 					yield(Stored{}, err)
 					return
 				}
-				there := last + 1 // what is missing before it is lost
+				there := last + 1 // messages missing before it are lost
 				if found {
 					there = m.N
 				} else if !ended {
@@ -51,24 +51,24 @@ func ReadTranscript(ctx context.Context, o TranscriptOptions, from int64, over f
 	}
 }
 
-// ReadEndedTranscript returns the messages, from a number on, of a session that no host keeps any more.
+// ReadEndedTranscript returns the messages, from a number on, of a session to which no host adds any more.
 func ReadEndedTranscript(ctx context.Context, o TranscriptOptions, from int64) iter.Seq2[Stored, error] {
 	return ReadTranscript(ctx, o, from, func() (int64, bool) { return o.After, true })
 }
 
-// TranscriptOptions say where a session's messages are kept. DB, Guild and SessionID are required. Whoever
-// opens or recovers a transcript must hold the session's lock.
+// TranscriptOptions say where a session's messages are stored. DB, Guild and SessionID are required. Only the
+// holder of the session's lock may open a transcript.
 type TranscriptOptions struct {
 	DB        *store.Store
 	Guild     string // the guild's database; it may be missing
 	SessionID string
 
-	After int64 // the last number that the session is known to have used; 0 if none is
+	After int64 // the last number that the session is known to have used, 0 for none
 
 	MemoryMax int64         // bytes held while the database takes nothing; 64 MiB if 0
 	ShowEvery time.Duration // the shortest time between two writes of the guild's row; 2 s if 0
 
-	// Log, unless nil, gets a line when a problem begins and when it ends. It must not call the store.
+	// Log, unless nil, gets a line when a problem begins and when it ends. It must not call the transcript.
 	Log func(string)
 }
 
@@ -89,30 +89,30 @@ func (t *trouble) set(err error, log func(string), fails, works string) {
 	t.err = err
 }
 
-// TranscriptHealth is the state of a store.
+// TranscriptHealth is the state of a transcript.
 type TranscriptHealth struct {
 	Last    int64  // the number of the last message
 	Lost    int64  // messages for which there was no room
 	Trouble string // in a sentence; empty for none
 }
 
-// Health returns the store's state.
+// Health returns the transcript's state.
 func (s *Transcript) Health() TranscriptHealth {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	h := TranscriptHealth{Last: s.last, Lost: s.lost}
-	var said []string
+	var troubles []string
 	if err := s.keeps.err; err != nil {
-		said = append(said, fmt.Sprintf("the host's database takes no messages since %s, and %d wait in memory (%v)",
+		troubles = append(troubles, fmt.Sprintf("the host's database takes no messages since %s, and %d wait in memory (%v)",
 			s.keeps.since.Format(time.TimeOnly), len(s.held), err))
 	}
 	if err := s.shows.err; err != nil {
-		said = append(said, fmt.Sprintf("the transcript cannot be written to the guild's table since %s, and is tried again (%v)",
+		troubles = append(troubles, fmt.Sprintf("the transcript cannot be written to the guild's table since %s, and is tried again (%v)",
 			s.shows.since.Format(time.TimeOnly), err))
 	}
 	if s.lost > 0 {
-		said = append(said, fmt.Sprintf("%d messages are lost, since there was no room for them", s.lost))
+		troubles = append(troubles, fmt.Sprintf("%d messages are lost, since there was no room for them", s.lost))
 	}
-	h.Trouble = strings.Join(said, "; ")
+	h.Trouble = strings.Join(troubles, "; ")
 	return h
 }
