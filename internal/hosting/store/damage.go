@@ -20,9 +20,9 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// rescue copies whatever is readable of another database and missing in the new one: the rows of a
-// session or, with "", all records and reports, and the messages of sessions whose guild may lack
-// their end. unread says what cannot be read.
+// rescue copies what another database has, as far as it can be read, and the new one lacks: the rows of a
+// session or, with "", all records and reports, and the messages of sessions whose guild may lack their
+// end. unread is the first error of reading.
 func rescue(ctx context.Context, from, into *sql.DB, session string) (unread, err error) {
 	err = transaction(ctx, into, func(tx *sql.Tx) error {
 		rows := func(table, where, order string, args ...any) error {
@@ -49,10 +49,10 @@ func rescue(ctx context.Context, from, into *sql.DB, session string) (unread, er
 	return unread, err
 }
 
-// copyRows copies rows from the first on and, if a damaged one ends that, from the last on.
+// copyRows copies rows from the first on and, if a damaged row stops it, from the last on.
 func copyRows(ctx context.Context, from *sql.DB, tx *sql.Tx, table, where, order string, args ...any) (damage, err error) {
 	for _, direction := range []string{"", " DESC"} {
-		met := eachRow(ctx, from, func(rows *sql.Rows) error {
+		stopped := eachRow(ctx, from, func(rows *sql.Rows) error {
 			columns, err2 := rows.Columns()
 			values, into := make([]any, len(columns)), make([]any, len(columns))
 			for i := range values {
@@ -64,15 +64,15 @@ func copyRows(ctx context.Context, from *sql.DB, tx *sql.Tx, table, where, order
 			_, err = tx.Exec("INSERT OR IGNORE INTO "+table+" ("+strings.Join(columns, ", ")+") VALUES (?"+strings.Repeat(", ?", len(columns)-1)+")", values...)
 			return err
 		}, "SELECT * FROM "+table+" WHERE "+where+" ORDER BY "+order+direction, args...)
-		if met == nil || err != nil {
+		if stopped == nil || err != nil {
 			return damage, err
 		}
-		damage = fmt.Errorf("%s: %w", table, met)
+		damage = fmt.Errorf("%s: %w", table, stopped)
 	}
 	return damage, nil
 }
 
-// replace puts another database in place of a damaged one, with what can be read of that.
+// replace sets a damaged database aside, and makes another one with what can be read of it.
 func (s *Store) replace(ctx context.Context) error {
 	aside, err := s.setAside(ctx)
 	if err != nil || aside == "" {
@@ -96,8 +96,8 @@ func (s *Store) replace(ctx context.Context) error {
 	return nil
 }
 
-// Mend replaces a database in which records or reports are damaged. Whoever works on a session does
-// the same when it meets damage.
+// Mend replaces a database in which records or reports are damaged. A process that works on a session also
+// replaces a database when it meets damage.
 func (s *Store) Mend(ctx context.Context) error {
 	err := s.rows(ctx, func(*sql.Rows) error { return nil }, `SELECT content FROM states UNION ALL SELECT head FROM reports`)
 	if isDamaged(err) {
@@ -106,7 +106,7 @@ func (s *Store) Mend(ctx context.Context) error {
 	return err
 }
 
-// Damaged is the last damaged database of a folder that was set aside, "" for none.
+// Damaged returns the path of a folder's last damaged database that was set aside, "" for none.
 func Damaged(dir string) string {
 	all, _ := filepath.Glob(filepath.Join(dir, Name+".damaged-*Z")) // the pattern is valid
 	if len(all) == 0 {
@@ -115,7 +115,7 @@ func Damaged(dir string) string {
 	return all[len(all)-1]
 }
 
-// setAside renames a damaged database and returns its new path; "" if somebody else has renamed it.
+// setAside renames a damaged database and returns its new path, "" if another process has renamed it.
 func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -127,7 +127,7 @@ func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 	if moved(s.path, s.last) {
 		return "", nil
 	}
-	if err := disk.Remove(s.path + "-shm"); err != nil { // it may speak of a log that was removed
+	if err := disk.Remove(s.path + "-shm"); err != nil { // it may describe a removed log
 		return "", err
 	}
 	aside = s.path + ".damaged-" + time.Now().UTC().Format("20060102T150405.000000000Z")
@@ -139,13 +139,13 @@ func (s *Store) setAside(ctx context.Context) (aside string, err error) {
 	return aside, nil
 }
 
-// isBusy reports whether the database only waited for another program.
+// isBusy reports whether an error means only that another program had the database locked.
 func isBusy(err error) bool { return hasCode(err, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) }
 
-// Passes reports whether a database error goes away by itself: others had it, or its disk had no room.
+// Passes reports whether a database error goes away by itself: another program had locked it, or its disk had no room.
 func Passes(err error) bool { return isBusy(err) || hasCode(err, sqlite3.SQLITE_FULL) }
 
-// isDamaged reports whether a database, or its log, lacks what it should have.
+// isDamaged reports whether an error means that the database or its log is damaged.
 func isDamaged(err error) bool {
 	return hasCode(err, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR_SHORT_READ)
 }
@@ -158,11 +158,11 @@ func hasCode(err error, codes ...int) bool {
 	return coded && (slices.Contains(codes, e.Code()&0xff) || slices.Contains(codes, e.Code()))
 }
 
-// maxSpooled is the longest line of a spool, in bytes: a message of 64 MiB and what is around it.
+// maxSpooled is the longest line of a spool, in bytes: a message of 64 MiB and its envelope.
 const maxSpooled = 64<<20 + 4<<10
 
-// Adopt takes over a session whose messages an older release has kept: those in the guild's database, where they also
-// stay, and the rest from the session's spool. It may be called again after any error or kill.
+// Adopt imports a session's messages from an older release: those in the guild's database, where they stay too, and
+// the rest from the session's spool. It may be called again after any error or kill.
 func (s *Store) Adopt(ctx context.Context, session, guildDB, spool string) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		last, err := adoptFrom(ctx, tx, session, guildDB)
@@ -173,7 +173,7 @@ func (s *Store) Adopt(ctx context.Context, session, guildDB, spool string) error
 	})
 }
 
-// adoptFrom copies the messages in a guild's database, and returns the number of the last.
+// adoptFrom copies the messages in a guild's database, and returns the number of the last one.
 func adoptFrom(ctx context.Context, tx *sql.Tx, session, guildDB string) (last int64, err error) {
 	there, err := disk.Exists(guildDB)
 	if err != nil || !there {
@@ -200,7 +200,7 @@ func adoptFrom(ctx context.Context, tx *sql.Tx, session, guildDB string) (last i
 	return last, nil
 }
 
-// adoptSpool copies the messages of a spool. Its first line names the session; each other line is a
+// adoptSpool copies the messages of a spool. A spool's first line names the session; each other line is a
 // message. A line torn by a kill is left out.
 func adoptSpool(tx *sql.Tx, session, spool string) error {
 	f, err := disk.OpenRead(spool)

@@ -67,7 +67,7 @@ func (s *Store) show(ctx context.Context, session, path string, last int64) (err
 	return putText(ctx, pool, putRow, text, size, session)
 }
 
-// connectGuild opens the guild's database; mode is rw or ro.
+// connectGuild opens the guild's database with mode rw or ro.
 func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
 	info, err := disk.StatFile(path)
 	switch {
@@ -85,7 +85,7 @@ func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool.SetMaxOpenConns(1) // this connection has the settings
+	pool.SetMaxOpenConns(1) // the settings are this connection's
 	if err := pool.PingContext(ctx); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
@@ -130,6 +130,7 @@ func inTable(ctx context.Context, path, query, arg string) (all []string, err er
 	return all, nil
 }
 
+// texts returns the results of a query of one column.
 func texts(ctx context.Context, in querier, query string, args ...any) (all []string, err error) {
 	err = eachRow(ctx, in, func(rows *sql.Rows) error {
 		text := ""
@@ -165,7 +166,7 @@ func (s *Store) sessions(ctx context.Context, where, arg string) (all []Session,
 	return all, err
 }
 
-// Waiting is how many messages of a session's conversation its row in the guild's table lacks.
+// Waiting returns how many messages of a session's conversation its row in the guild's table lacks.
 func (s *Store) Waiting(ctx context.Context, session string) (n int64, err error) {
 	err = s.rows(ctx, func(rows *sql.Rows) error { return rows.Scan(&n) }, `SELECT count(*) FROM sessions JOIN messages USING (session)
 WHERE session = ? AND n > shown AND type IN ('assistant', 'user')`, session)

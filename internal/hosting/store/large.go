@@ -16,10 +16,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// errDriver says that the driver hides no SQLite connection where it is expected.
-var errDriver = errors.New("the driver of the database is not the one that is known")
+// errDriver means that the driver's connection does not hold SQLite's where it is expected.
+var errDriver = errors.New("this release of the database's driver is not supported")
 
-// sqliteError is SQLite's error, like the driver's own.
+// sqliteError is an error of SQLite, like the driver's own.
 type sqliteError struct {
 	text string
 	code int
@@ -33,9 +33,9 @@ type handle struct {
 	db  uintptr
 }
 
-// putText runs a statement whose parameters are a text of that size and an ID. The driver would take a Go
-// string, copy it for SQLite, and SQLite makes a record of the copy: three times the text. Here the text is
-// read into SQLite's memory, and the record is the only copy.
+// putText runs a statement whose parameters are a text of the given size and an ID. The driver would copy a Go
+// string for SQLite, which makes a record of the copy: the text would be in memory three times. putText reads it
+// into SQLite's memory, so the record is the only copy.
 func putText(ctx context.Context, pool *sql.DB, statement string, from io.Reader, size int64, id string) error {
 	conn, err := pool.Conn(ctx)
 	if err != nil {
@@ -113,7 +113,7 @@ func (h *handle) exec(ctx context.Context, statement string, text uintptr, size 
 	return h.check(rc)
 }
 
-// room is SQLite's memory. Go does not manage it, and it does not move.
+// room allocates memory of SQLite's, which Go neither manages nor moves.
 func (h *handle) room(n int64) (uintptr, error) {
 	p := sqlite3.Xsqlite3_malloc64(h.tls, uint64(max(n, 1)))
 	if p == 0 {

@@ -11,9 +11,9 @@ import (
 	"unsafe"
 )
 
-// Message is a message with its number, as the transcript has it and readers get it.
+// Message is a numbered message of a transcript.
 type Message struct {
-	N       int64           `json:"n"` // from 1 on; a resumed session goes on counting
+	N       int64           `json:"n"` // from 1 on; a resumed session continues the numbers
 	At      time.Time       `json:"at"`
 	Type    string          `json:"type"`
 	Content json.RawMessage `json:"content"` // the object on one line
@@ -22,11 +22,11 @@ type Message struct {
 // atLayout is how times are written, in UTC: it sorts as text.
 const atLayout = "2006-01-02T15:04:05.000Z"
 
-// large is from which size on, in bytes, a message and a row are not in memory at once.
+// large is the size in bytes from which a message and a guild's row must not be in memory together.
 const large = 8 << 20
 
-// Hold delays writes of a guild's row, which take twice its size, until the caller releases a large
-// message with letGo. It does not wait for a large row that is being written.
+// Hold delays writes of a large guild's row, each of which takes twice its size in memory, until the caller releases
+// a large message with letGo. It does not wait for a write in progress.
 func (s *Store) Hold(size int) (letGo func()) {
 	if size < large || !s.large.TryLock() {
 		return func() {}
@@ -34,11 +34,10 @@ func (s *Store) Hold(size int) (letGo func()) {
 	return s.large.Unlock
 }
 
-// piece is how much of a message is in one row, in bytes: the driver and SQLite hold a text three
-// times while it is written.
+// piece is the most bytes of a message in one row: the driver and SQLite hold a text three times while they write it.
 const piece = 4 << 20
 
-// Append adds messages in one transaction. Existing ones stay.
+// Append adds messages in one transaction. It leaves existing messages alone.
 func (s *Store) Append(ctx context.Context, session string, batch []Message) error {
 	return s.commit(ctx, true, func(tx *sql.Tx) error {
 		for _, m := range batch {
@@ -67,7 +66,7 @@ func (s *Store) Last(ctx context.Context, session string) (last, count int64, er
 	return last, count, err
 }
 
-// At returns the first message of a session from a number on.
+// At returns the first message of a session whose number is at least from.
 func (s *Store) At(ctx context.Context, session string, from int64) (m Message, found bool, err error) {
 	at, more := "", 0
 	var content []byte
@@ -94,8 +93,8 @@ FROM messages WHERE session = ?1 AND n >= ?2 ORDER BY n LIMIT 1`, session, from)
 	return m, true, s.wrap(err)
 }
 
-// Conversation is the JSON array of the assistant's and the user's messages up to number last, as the
-// client spelled them, with their count. Only a few messages, or a piece of one, are in memory at a time.
+// Conversation returns the count of the assistant's and the user's messages up to number last, and a JSON array of
+// them, spelled as by the client. Its readers hold a few messages, or a piece of one, in memory at a time.
 func (s *Store) Conversation(ctx context.Context, session string, last int64) (count, size int64, open func() io.Reader, err error) {
 	err = s.rows(ctx, func(rows *sql.Rows) error { return rows.Scan(&count, &size) }, `WITH shown AS
 (SELECT n, content FROM messages WHERE session = ?1 AND n <= ?2 AND type IN ('assistant', 'user'))
@@ -160,5 +159,5 @@ ORDER BY n, piece`, c.session, c.n, c.piece, c.last)
 	return err
 }
 
-// asText is b as a string without a copy: a message may have many megabytes, and nobody changes it.
+// asText returns b as a string without copying it: a message may have many megabytes, and nobody changes it.
 func asText(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -28,7 +29,7 @@ const (
 	Sent    = "sent"
 )
 
-// Whole is the Last of a report whose Head has its transcript.
+// Whole is the Last of a report whose Head includes its transcript.
 const Whole = -1
 
 // Report is a report to a guild.
@@ -43,32 +44,31 @@ type Report struct {
 	Last    int64  // the number of the transcript's last message, or [Whole]
 
 	State  string
-	Code   int       // the HTTP status with which it was refused
-	Reason string    // why it was not taken, or the status that the guild took instead
-	Tried  time.Time // the last time
+	Code   int       // the HTTP status of a refusal
+	Reason string    // why the guild did not take it, or the status that the guild took instead
+	Tried  time.Time // when it was last sent
 	File   bool      // it was written to a file
 }
 
 const reportColumns = "session, kind, at, guild, status, error, head, last, state, code, reason, tried, file"
 
-// Decide keeps a session's report, unless one of its kind exists: then that one stays. It returns
-// the report that counts. Only if that is r, parts replace those of the session's record.
+// Decide stores a session's report, unless one of its kind exists, and returns the stored one. Only if that is
+// r, parts replace those of the session's record.
 func (s *Store) Decide(ctx context.Context, r Report, parts Parts) (Report, error) {
 	counts := r
 	err := s.write(ctx, func(tx *sql.Tx) error {
-		done, err := tx.Exec(`INSERT INTO reports (session, kind, at, guild, status, error, head, last, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+		inserted, err := tx.Exec(`INSERT INTO reports (session, kind, at, guild, status, error, head, last, state) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 			r.Session, r.Kind, time.Now().UTC().Format(atLayout), r.Guild, r.Status, r.Error, r.Head, r.Last, Waiting)
 		if err != nil {
 			return err
 		}
-		if n, err := done.RowsAffected(); err != nil {
-			return err
-		} else if n > 0 {
-			if err := put(tx, r.Session, parts); err != nil {
-				return err
-			}
+		n, err := inserted.RowsAffected()
+		if err == nil && n > 0 {
+			err = put(tx, r.Session, parts)
 		}
-		counts, err = scan(tx.QueryRow(`SELECT `+reportColumns+` FROM reports WHERE session = ? AND kind = ?`, r.Session, r.Kind))
+		if err == nil {
+			counts, err = scan(tx.QueryRow(`SELECT `+reportColumns+` FROM reports WHERE session = ? AND kind = ?`, r.Session, r.Kind))
+		}
 		return err
 	})
 	return counts, err
@@ -94,8 +94,8 @@ func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
 	return all, err
 }
 
-// SetReportState records what became of a report. A running report that nobody took is deleted once the
-// session's record was sent: it is useless then.
+// SetReportState records what became of a report. Once a session's record was sent, it deletes a running
+// report that no guild took.
 func (s *Store) SetReportState(ctx context.Context, r Report) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE reports SET state = ?, code = ?, reason = ?, tried = ?, file = ? WHERE session = ? AND kind = ?`,
@@ -115,11 +115,9 @@ func scan(row interface{ Scan(...any) error }) (r Report, err error) {
 	return r, err
 }
 
-// Body is the report as the guild gets it, with the given head, or the report's own if head is empty.
+// Body returns the report as the guild gets it, with the given head, or the report's own if head is empty.
 func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, open func() io.Reader, err error) {
-	if head == "" {
-		head = r.Head
-	}
+	head = cmp.Or(head, r.Head)
 	if r.Kind == Running || r.Last == Whole {
 		return int64(len(head)), func() io.Reader { return strings.NewReader(head) }, nil
 	}
@@ -136,8 +134,8 @@ func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, op
 // Parts are the parts of a session's record by name: config, facts and outcome. Each is a JSON object, and a row.
 type Parts map[string]string
 
-// Begin records a session, its record and the guild database with its row, and forgets the reports
-// of an earlier life of the session.
+// Begin stores a session, its record and the path of its guild's database, and deletes the reports of an
+// earlier life of the session.
 func (s *Store) Begin(ctx context.Context, session, guildDB string, parts Parts) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO sessions (session, guilddb) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET guilddb = excluded.guilddb`, session, guildDB)
@@ -148,8 +146,8 @@ func (s *Store) Begin(ctx context.Context, session, guildDB string, parts Parts)
 	})
 }
 
-// Put replaces parts of a session's record and returns how many it has now: another database may have
-// replaced the one with the others. Unless lasting, the commit is cheap, so that each fact can be kept.
+// Put replaces parts of a session's record and returns how many parts it has now: the database with the
+// others may have been replaced. Unless lasting, the commit is cheap, so that every fact can be stored.
 func (s *Store) Put(ctx context.Context, session string, parts Parts, lasting bool) (have int, err error) {
 	err = s.commit(ctx, !lasting, func(tx *sql.Tx) error {
 		if err := put(tx, session, parts); err != nil {
@@ -169,7 +167,7 @@ func put(tx *sql.Tx, session string, parts Parts) error {
 	return nil
 }
 
-// Parts returns the parts of a session's record, none if it has no record.
+// Parts returns the parts of a session's record, none without a record.
 func (s *Store) Parts(ctx context.Context, session string) (Parts, error) {
 	parts := Parts{}
 	err := s.rows(ctx, func(rows *sql.Rows) error {

@@ -1,6 +1,6 @@
 // Package store is the database in which the host keeps its sessions: their records, messages, and
-// reports to the guild. It lies in the host's own folder beside the guild's database. Everything
-// that the guild is told, or finds in a table of its own, is made from it.
+// reports to the guild. It lies in the host's own folder beside the guild's database. The guild's
+// reports, and its table of transcripts, are made from it.
 //
 // A commit that decides something survives a power loss at once. A message or fact survives a kill at once, and a power
 // loss a little later. A damaged database is set aside under another name, and another takes its place.
@@ -26,7 +26,7 @@ import (
 // Name is the database's name in its folder.
 const Name = "host.db"
 
-// ErrNewer says that a newer release made the database. This one does not touch it.
+// ErrNewer means that a newer release made the database, which this one does not touch.
 var ErrNewer = errors.New("a newer release made this database: use that one")
 
 // busyTimeout is how long a statement waits for another program's transaction.
@@ -41,26 +41,26 @@ type Store struct {
 
 	mu    sync.Mutex
 	pool  *sql.DB    // nil until it is opened
-	quick *sql.DB    // the same database; its commits are synced with the next one of pool
+	quick *sql.DB    // the same database; its commits are synced with pool's next one
 	large sync.Mutex // held while a large text is in memory
-	file  disk.Info
-	last  disk.Info // opened last, or could not be
+	file  disk.Info  // the file that is open
+	last  disk.Info  // the file that was last opened, or could not be
 }
 
-// In is the database in a folder, which must exist. The rows of session, unless "", are copied if
+// In returns the database in a folder, which must exist. The rows of session, unless "", are copied if
 // the file is removed or replaced while in use.
 func In(dir, session string) *Store {
 	return &Store{path: filepath.Join(dir, Name), session: session, log: func(string) {}}
 }
 
-// SetLog gives the log that is told of databases that were damaged, removed or replaced.
+// SetLog sets the function that gets a sentence when a database was damaged, removed or replaced.
 func (s *Store) SetLog(log func(string)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.log = log
 }
 
-// Path is the database's path.
+// Path returns the database's path.
 func (s *Store) Path() string { return s.path }
 
 // Close closes the database. The next use opens it again.
@@ -75,8 +75,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// read calls f with an existing database; without one there is nothing to read. For the holder of a
-// session's lock it first replaces a damaged one.
+// read calls f with the database, unless there is none. If the database is damaged, a Store that belongs to one
+// session replaces it.
 func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
 	err := s.tryRead(ctx, f)
 	if isDamaged(err) && s.session != "" && s.replace(ctx) == nil {
@@ -98,8 +98,8 @@ func (s *Store) tryRead(ctx context.Context, f func(*sql.DB) error) error {
 	return s.wrap(err)
 }
 
-// readAlone is read for a full disk without room for what users of the database share. It returns
-// why if others may have it open.
+// readAlone is read for a full disk, which has no room for what the database's users share. It returns why if
+// other processes may have the database open.
 func (s *Store) readAlone(f func(*sql.DB) error, why error) error {
 	if wal, err := disk.StatName(s.path + "-wal"); err == nil && wal.Size > 0 {
 		return why
@@ -139,13 +139,13 @@ func eachRow(ctx context.Context, in querier, scan func(*sql.Rows) error, query 
 // TestOnlyPages, when set, bounds the database's pages, as a full disk does.
 var TestOnlyPages func() int
 
-// write runs f in one transaction. It sets a damaged database aside first.
+// write runs f in one transaction, and again with another database if this one is damaged.
 func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
 	return s.commit(ctx, false, f)
 }
 
-// commit is write or, with quickly, a cheaper transaction that survives a kill but survives a power
-// loss only once another write follows.
+// commit is write or, with quickly, a cheaper transaction, which survives a kill at once but a power loss only
+// after a later write.
 func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Tx) error) error {
 	for again := false; ; again = true {
 		pool, quick, err := s.open(ctx, true)
@@ -175,7 +175,7 @@ func transaction(ctx context.Context, pool *sql.DB, f func(*sql.Tx) error) error
 		}
 	}
 	if err := f(tx); err != nil {
-		_ = tx.Rollback() // SQLite may have done so itself
+		_ = tx.Rollback() // SQLite may have rolled back itself
 		return err
 	}
 	return tx.Commit()
@@ -215,12 +215,12 @@ func (s *Store) open(ctx context.Context, create bool) (full, quick *sql.DB, err
 				s.log("copy what the database had of this session: " + errors.Join(unread, err).Error())
 			}
 		}
-		_ = errors.Join(old.Close(), oldQuick.Close()) // it has no name any more
+		_ = errors.Join(old.Close(), oldQuick.Close()) // the old file has no name any more
 	}
 	return s.pool, s.quick, nil
 }
 
-// create makes a missing file. What users of a removed one still share beside it would spoil the new one.
+// create makes a missing file. It removes what users of a removed file still share, which would spoil the new one.
 func (s *Store) create(ctx context.Context) error {
 	if there, err := disk.Exists(s.path); err != nil || there {
 		return err
@@ -275,13 +275,13 @@ func moved(path string, was disk.Info) bool {
 	return err != nil || now.Dev != was.Dev || now.Ino != was.Ino
 }
 
-// pool is for connections to a file, each of which has these options of the driver.
+// pool returns a pool of connections to a file, each with these options of the driver.
 func pool(path, options string) (*sql.DB, error) {
 	return sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: options}).String())
 }
 
-// connect opens the file and makes missing tables. Several processes may do so at once, and then
-// SQLite does not wait by itself.
+// connect opens the file and makes missing tables. It tries again while other processes do the same, since
+// SQLite does not wait for that itself.
 func connect(ctx context.Context, path, sync string) (*sql.DB, error) {
 	pool, err := pool(path, fmt.Sprintf("mode=rw&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=synchronous(%s)", busyTimeout.Milliseconds(), sync))
 	if err != nil {
@@ -324,7 +324,7 @@ const schema = `
 CREATE TABLE IF NOT EXISTS sessions (
 	session TEXT PRIMARY KEY,
 	guilddb TEXT NOT NULL,              -- the guild's database
-	shown   INTEGER NOT NULL DEFAULT 0  -- up to which message the guild's table was written
+	shown   INTEGER NOT NULL DEFAULT 0  -- the last message that the guild's table has
 );
 CREATE TABLE IF NOT EXISTS states (
 	session TEXT NOT NULL,
@@ -365,11 +365,12 @@ CREATE TABLE IF NOT EXISTS reports (
 );
 PRAGMA user_version = 3`
 
+// wrap names the database in an error.
 func (s *Store) wrap(err error) error {
 	if err == nil {
 		return nil
 	}
-	if hasCode(err, sqlite3.SQLITE_IOERR_SHMSIZE) { // which SQLite calls an error of the disk
+	if hasCode(err, sqlite3.SQLITE_IOERR_SHMSIZE) { // no room, which SQLite reports as an error of the disk
 		err = fmt.Errorf("%w: %w", unix.ENOSPC, err)
 	}
 	return fmt.Errorf("%s: %w", s.path, err)
