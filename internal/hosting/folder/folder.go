@@ -1,5 +1,5 @@
 // Package folder is what a hosted session has on disk: its files, the lock that its host holds for
-// life, its record in the host's database, and how to find a session by its ID alone.
+// life, and its record in the host's database. It also finds a session by its ID alone.
 //
 // Folders are private to their user. All reads are bounded and follow no links, since the session's
 // agent can write there.
@@ -29,7 +29,7 @@ type Folder struct {
 	DB string // the guild's database, an absolute path
 }
 
-// At is the folder of a session beside its database.
+// At returns the folder of a session beside its database.
 func At(db, id string) (Folder, error) {
 	if err := CheckID(id); err != nil {
 		return Folder{}, fmt.Errorf("the session id %w", err)
@@ -41,8 +41,8 @@ func At(db, id string) (Folder, error) {
 	return Folder{ID: id, DB: db}, nil
 }
 
-// resolve gives a database one spelling, whatever links lead to its directory, so that a session is listed
-// once. A link of the file itself is not followed: what belongs to the database lies beside the given name.
+// resolve returns a database's path without links in its directory, so that a session is listed once. It does not
+// follow a link of the file itself: what belongs to the database lies beside the given name.
 func resolve(db string) (string, error) {
 	db, err := filepath.Abs(db)
 	if err != nil {
@@ -51,7 +51,7 @@ func resolve(db string) (string, error) {
 	if dir, err := filepath.EvalSymlinks(filepath.Dir(db)); err == nil {
 		return filepath.Join(dir, filepath.Base(db)), nil
 	}
-	return db, nil // its directory is missing, and whoever uses it reports that
+	return db, nil // its directory is missing, which its users report
 }
 
 // Root is the directory that holds the folders of all sessions beside a database.
@@ -95,7 +95,7 @@ func makeDirs(dirs ...string) error {
 	for _, dir := range dirs {
 		err := disk.MakeDir(dir) // survives a power loss
 		if errors.Is(err, fs.ErrExist) {
-			// Its maker may have been killed before its name was on disk.
+			// Its maker may have been killed before the name was synced.
 			err = errors.Join(CheckDir(dir), disk.SyncDir(filepath.Dir(dir)))
 		}
 		if err != nil {
@@ -105,7 +105,7 @@ func makeDirs(dirs ...string) error {
 	return nil
 }
 
-// check returns an error if the folder is not a directory of ours. It matches [fs.ErrNotExist] if there is none.
+// check refuses a folder that is not ours. Without a folder the error matches [fs.ErrNotExist].
 func (f Folder) check() error {
 	if err := CheckDir(Root(f.DB)); err != nil {
 		return err
@@ -113,11 +113,11 @@ func (f Folder) check() error {
 	return CheckDir(f.Dir())
 }
 
-// CheckDir refuses a directory in which somebody else may have put our names.
+// CheckDir refuses a directory to which another user may have added files under our names.
 func CheckDir(path string) error {
 	info, err := disk.StatName(path)
 	if err != nil {
-		return fmt.Errorf("look at a session's folder: %w", err)
+		return fmt.Errorf("read a session's folder: %w", err)
 	}
 	me := uint32(os.Geteuid())
 	switch {
@@ -133,7 +133,7 @@ func CheckDir(path string) error {
 	return nil
 }
 
-// OwnsParent lets root look after a user's sessions in that user's directory.
+// OwnsParent reports whether a user owns the directory that contains path: root may work there for that user.
 func OwnsParent(path string, uid uint32) bool {
 	parent, err := disk.StatDir(filepath.Dir(path))
 	return err == nil && parent.UID == uid
@@ -204,20 +204,23 @@ func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// known is a file for finding a user's sessions: one for each guild database with sessions beside it, named @ and a
-// hash of its path. Older releases have one for each session, named after it, that lists the databases.
+// known is a file by which a user's sessions are found. There is one for each guild database with sessions beside it,
+// named @ and a hash of the database's path. Older releases have one for each session, named after the session, which
+// lists databases.
 type known struct {
 	DB  string   `json:"db,omitempty"`
 	DBs []string `json:"dbs,omitempty"`
 }
 
-// Remember lets the sessions beside a database be found by their IDs alone.
-func Remember(db string) (err error) {
-	defer func() {
-		if err != nil {
-			err = fmt.Errorf("note that there are sessions beside %s: %w", db, err)
-		}
-	}()
+// Remember records a database, so that the sessions beside it can be found by their IDs alone.
+func Remember(db string) error {
+	if err := remember(db); err != nil {
+		return fmt.Errorf("note that there are sessions beside %s: %w", db, err)
+	}
+	return nil
+}
+
+func remember(db string) error {
 	dir, err := disk.UserState("hosts")
 	if err != nil {
 		return err
@@ -240,7 +243,8 @@ func Remember(db string) (err error) {
 	return errors.Join(disk.Publish(path, text, true), lock.Release())
 }
 
-// Databases are the databases with sessions of this user beside them. The error names those that could not be read.
+// Databases returns the databases with sessions of this user beside them. The error names the files that could not be
+// read.
 func Databases() (dbs []string, problems error) {
 	problems = eachKnown(func(_ string, all []string) error {
 		dbs = append(dbs, all...)
@@ -250,8 +254,8 @@ func Databases() (dbs []string, problems error) {
 	return slices.Compact(dbs), problems
 }
 
-// Prune forgets databases without sessions, and removes what a killed [Folder.Purge] has left. It
-// keeps a database whose directory is missing, which may only be unmounted.
+// Prune forgets databases without sessions, and removes what a killed [Folder.Purge] has left. It does not forget a
+// database whose directory is missing: the directory may only be unmounted.
 func Prune() error {
 	return eachKnown(func(path string, dbs []string) error {
 		for _, db := range dbs {
@@ -304,7 +308,7 @@ func eachKnown(do func(path string, dbs []string) error) error {
 func readKnown(path string) ([]string, error) {
 	b, err := disk.ReadState(path, 1<<20)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // somebody has moved or forgotten it
+		return nil, nil // another process has converted or removed it
 	}
 	var all known
 	if err == nil {

@@ -214,7 +214,7 @@ func TestOneHost(t *testing.T) {
 		_, err := take(t.Context())
 		require.ErrorAs(t, err, &busy)
 		assert.Positive(t, busy.PID)
-		assert.ErrorContains(t, err, " works on session "+id+" already")
+		assert.ErrorContains(t, err, " already works on session "+id)
 	}
 	require.ErrorAs(t, f.Purge(t.Context(), longAgo, true), &busy)
 	v, err := f.View()
@@ -252,7 +252,7 @@ func TestManyStart(t *testing.T) {
 			continue
 		}
 		result := r.Wait(t)
-		assert.Contains(t, result.Stderr, " works on session "+id+" already")
+		assert.Contains(t, result.Stderr, " already works on session "+id)
 	}
 	assert.Equal(t, 1, hosts)
 }

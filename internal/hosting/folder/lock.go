@@ -14,18 +14,18 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// BusyError says that another process holds a session's lock.
+// BusyError means that another process holds a session's lock.
 type BusyError struct {
 	ID  string
 	PID int // of the holder, not positive if unknown
 }
 
 func (e *BusyError) Error() string {
-	who := "a process that cannot be told"
+	who := "an unknown process"
 	if e.PID > 0 {
 		who = "process " + strconv.Itoa(e.PID)
 	}
-	return who + " works on session " + e.ID + " already"
+	return who + " already works on session " + e.ID
 }
 
 func (e *BusyError) Unwrap() error { return disk.ErrLocked }
@@ -40,10 +40,11 @@ type Lock struct {
 	configured bool // the record's config was written
 }
 
-// lockPatience covers the moment in which another holder is about to end.
+// lockPatience covers the moment in which another holder ends.
 const lockPatience = 50 * time.Millisecond
 
-// Claim makes the folder if needed and takes its lock. If another process holds the lock, the error is a [*BusyError].
+// Claim makes the folder if there is none, and takes its lock. If another process holds the lock, the error is a
+// [*BusyError].
 func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 	for tries := 1; ; tries++ {
 		err := makeDirs(Root(f.DB), f.Dir())
@@ -61,7 +62,7 @@ func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 		if !errors.Is(err, fs.ErrNotExist) || tries == 10 {
 			return nil, err
 		}
-		// The folder was purged in between.
+		// The folder was purged meanwhile.
 	}
 }
 
@@ -85,11 +86,11 @@ func (f Folder) Lock(ctx context.Context) (*Lock, error) {
 	return l, nil
 }
 
-// Holder is the pid of the process that holds the lock, -1 if the holder has no pid here, and 0 if the lock is free.
+// Holder returns the pid of the process that holds the lock, -1 if the holder has no pid here, 0 if the lock is free.
 func (f Folder) Holder() int { return machine.LockHolder(f.LockPath()) }
 
-// IsHosted reports whether the session's host is known to live. A holder of the lock then has another lock, made after
-// the host's was removed. It may be the host itself, which also looks after the sessions beside its own.
+// IsHosted reports whether the session's host is known to live. If the caller holds the session's lock, the host's own
+// lock file was removed, and another made. The caller may be that host, which also finishes the sessions beside its own.
 func IsHosted(s *State) bool {
 	if s.Host == nil {
 		return false
@@ -98,14 +99,14 @@ func IsHosted(s *State) bool {
 	return alive && known
 }
 
-// retake takes the lock again after its file, or the whole folder, was removed, as the session's
-// tools may do, and says so in the record. If somebody looks at the session just now, a later write does it.
+// retake takes the lock again after its file, or the whole folder, was removed, as the session's tools may do, and adds
+// a warning to the record. If another process holds the new lock, a later write tries again.
 func (l *Lock) retake(s *State) {
 	again, err := l.Folder.Claim(context.Background())
 	if err != nil {
 		return
 	}
-	_ = l.lock.Release() // the file that it locks has no name any more
+	_ = l.lock.Release() // the locked file has no name any more
 	l.lock = again.lock
 	s.Warn("the session's folder, or its lock, was removed while it was hosted, and made again")
 }
@@ -122,7 +123,7 @@ func (l *Lock) Release() error {
 	return err
 }
 
-// Process identifies a process for good, even after its pid was reused.
+// Process identifies a process, even after its pid was reused.
 type Process struct {
 	PID       int    `json:"pid"`
 	Start     int64  `json:"start"`               // clock ticks since boot, see [machine.ProcessStart]
@@ -130,12 +131,12 @@ type Process struct {
 	Namespace string `json:"namespace,omitempty"` // see [machine.PIDNamespace]
 }
 
-// ProcessOf identifies the process that has this pid now. Its Start is 0 if there is none.
+// ProcessOf identifies the process that has this pid now. Start is 0 if there is none.
 func ProcessOf(pid int) Process {
 	return Process{PID: pid, Start: machine.ProcessStart(pid), Boot: machine.BootID(), Namespace: machine.PIDNamespace()}
 }
 
-// Alive reports whether the process still runs. known is false for a pid of another namespace, or none.
+// Alive reports whether the process still runs. known is false if its pid is 0 or of another namespace.
 func (p Process) Alive() (alive, known bool) {
 	life := machine.LifeOf(p.Boot, p.Namespace, p.PID, p.Start)
 	return life == machine.Alive, life != machine.Unknown

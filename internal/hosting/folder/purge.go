@@ -13,15 +13,15 @@ import (
 	"heartbeat/internal/hosting/store"
 )
 
-// KeptError says why a session's folder was not removed.
+// KeptError is the reason why a session's folder was not removed.
 type KeptError struct{ ID, Reason string }
 
 func (e *KeptError) Error() string { return "session " + e.ID + " is kept: " + e.Reason }
 
-// Purge removes, under its lock, the folder and record of a session that ended before a time. It
-// keeps a session that has not ended, or whose removal would lose something, with a [*KeptError],
-// and one that somebody works on, with a [*BusyError]. unanswered allows losing unanswered entries
-// of its own inbox. A later Purge removes what a killed one left.
+// Purge removes, under its lock, the folder and record of a session that ended before a time. The error is a
+// [*KeptError] if the session has not ended or its removal would lose something, and a [*BusyError] if another
+// process works on it. unanswered permits losing unanswered entries of its own inbox. A later Purge removes
+// what a killed one left.
 func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) error {
 	lock, err := f.Lock(ctx)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -34,7 +34,7 @@ func (f Folder) Purge(ctx context.Context, before time.Time, unanswered bool) er
 	return errors.Join(err, lock.Release())
 }
 
-// MayPurge returns what [Folder.Purge] would refuse if nobody works on the session, and changes nothing.
+// MayPurge returns the error with which [Folder.Purge] would refuse if nobody works on the session. It changes nothing.
 func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 	if there, err := f.Exists(); err != nil || !there {
 		return err
@@ -44,7 +44,6 @@ func (f Folder) MayPurge(before time.Time, unanswered bool) error {
 	return f.mayPurge(db, before, unanswered)
 }
 
-// mayPurge returns a [*KeptError] if a session is kept.
 func (f Folder) mayPurge(db *store.Store, before time.Time, unanswered bool) error {
 	s, err := f.read(db)
 	marked, markErr := disk.Exists(f.purged())
@@ -59,8 +58,8 @@ func (f Folder) mayPurge(db *store.Store, before time.Time, unanswered bool) err
 	return checkPurgeEmpty(f, before)
 }
 
-// Purge is [Folder.Purge] for the lock's holder. It first marks the folder, so that it counts as gone even after a kill.
-// Then it forgets the record, renames the folder, so that it disappears at once and whole, and removes it.
+// Purge is [Folder.Purge] for the lock's holder. It first marks the folder, which then counts as gone even after a kill.
+// Then it deletes the record, renames the folder, which so disappears at once and whole, and removes the folder.
 func (l *Lock) Purge(ctx context.Context, before time.Time, unanswered bool) error {
 	f := l.Folder
 	err := f.mayPurge(l.DB, before, unanswered)
@@ -71,7 +70,7 @@ func (l *Lock) Purge(ctx context.Context, before time.Time, unanswered bool) err
 		return err
 	}
 	err = errors.Join(l.lock.Check(), f.removeGone())
-	// Without a record there is nothing to forget, for which a locked database would be waited for.
+	// Without a record Forget could only wait for a locked database.
 	if _, unread := f.read(l.DB); err == nil && !errors.Is(unread, fs.ErrNotExist) {
 		err = l.DB.Forget(ctx, f.ID)
 	}
@@ -84,13 +83,13 @@ func (l *Lock) Purge(ctx context.Context, before time.Time, unanswered bool) err
 	return nil
 }
 
-// purged is a file in a folder whose record is forgotten, or about to be.
+// purged is the path of the mark of a folder whose record is deleted, or about to be.
 func (f Folder) purged() string { return filepath.Join(f.Dir(), "purged") }
 
 // gone is the folder's name while it is removed. No ID begins with a dot.
 func (f Folder) gone() string { return filepath.Join(Root(f.DB), "."+f.ID+".gone") }
 
-// removeGone removes what this purge, or a killed one, has renamed.
+// removeGone removes the folder that this purge, or a killed one, has renamed.
 func (f Folder) removeGone() error { return os.RemoveAll(f.gone()) } // RemoveAll follows no links
 
 // checkPurge returns a [*KeptError] if a session is kept.
@@ -102,7 +101,7 @@ func checkPurge(f Folder, db *store.Store, s *State, before time.Time, unanswere
 	case err != nil:
 		return err
 	case waits && report.State != store.Sent: // the record names the guild
-		return kept("its guild was not told of its end yet, or refused that: heartbeat-host drain-dlq --once tells it, after a refusal only with --refused")
+		return kept("its guild does not have the report of its end: heartbeat-host drain-dlq --once sends it, after a refusal only with --refused")
 	case !s.Status.Ended() || s.EndedAt == nil:
 		return kept("it has not ended")
 	case !s.EndedAt.Before(before):
@@ -118,7 +117,7 @@ func checkPurge(f Folder, db *store.Store, s *State, before time.Time, unanswere
 }
 
 // checkPurgeEmpty returns a [*KeptError] if a folder without a record may belong to a session that is
-// only starting, or holds anything besides what a host makes before its first record.
+// still starting, or holds anything besides what a host makes before its first record.
 func checkPurgeEmpty(f Folder, before time.Time) error {
 	info, err := disk.StatName(f.Dir())
 	var names []fs.DirEntry
@@ -127,7 +126,7 @@ func checkPurgeEmpty(f Folder, before time.Time) error {
 	}
 	switch {
 	case err != nil:
-		return fmt.Errorf("look at the folder of session %s: %w", f.ID, err)
+		return fmt.Errorf("read the folder of session %s: %w", f.ID, err)
 	case info.Mtime >= before.UnixNano():
 		return &KeptError{f.ID, "it has no record yet"}
 	}

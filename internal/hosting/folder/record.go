@@ -16,11 +16,10 @@ import (
 	"heartbeat/internal/hosting/store"
 )
 
-// maxState bounds a record, in bytes. A config has at most 64 MiB, of which the record repeats the
-// metadata and the unknown keys.
+// maxState bounds a record, in bytes. A config has at most 64 MiB, and the record repeats its metadata and unknown keys.
 const maxState = 80 << 20
 
-// Read reads the record. If there is none the error matches [fs.ErrNotExist].
+// Read reads the record. Without one the error matches [fs.ErrNotExist].
 func (f Folder) Read() (*State, error) {
 	db := f.store()
 	defer db.Close() // only read
@@ -30,7 +29,7 @@ func (f Folder) Read() (*State, error) {
 // Read is [Folder.Read] for the holder of the lock.
 func (l *Lock) Read() (*State, error) { return l.Folder.read(l.DB) }
 
-// store is the host's database for callers that only read it.
+// store returns the host's database for callers that only read it.
 func (f Folder) store() *store.Store { return store.In(Root(f.DB), "") }
 
 func (f Folder) read(db *store.Store) (*State, error) {
@@ -50,7 +49,7 @@ func (f Folder) read(db *store.Store) (*State, error) {
 	return s, nil
 }
 
-// readBefore fills in a given inbox's earlier counts from the file of older releases.
+// readBefore fills in a given inbox's earlier counts from an older release's file.
 func (f Folder) readBefore(s *State) error {
 	if s.OwnInbox || s.Before != nil {
 		return nil
@@ -77,13 +76,13 @@ func (f Folder) readDB(db *store.Store) (*State, error) {
 		}
 	}
 	if s.SessionID != f.ID || !s.Status.known() {
-		return nil, fmt.Errorf("what %s has is no record of this session", db.Path())
+		return nil, fmt.Errorf("%s has no record of this session, but another one in its place", db.Path())
 	}
 	return s, nil
 }
 
-// LoadReports fills in what became of the session's reports, and of the messages that the guild's table lacked at the end:
-// anybody may have sent them since. Without rows in the database, a record of an older release says so itself.
+// LoadReports fills in the state of the session's reports, and of the messages that the guild's table lacked at the end:
+// another process may have sent them since. If the database has no row of a report, an older release's record has its state.
 func (s *State) LoadReports(db *store.Store) error {
 	for kind, into := range map[store.Kind]*Report{store.Running: &s.RunningReport, store.Record: &s.TerminalReport} {
 		r, found, err := db.Report(context.Background(), s.SessionID, kind)
@@ -105,22 +104,22 @@ func (s *State) LoadReports(db *store.Store) error {
 }
 
 func reportOf(r store.Report) Report {
-	said := Report{State: Waiting, Reason: r.Reason}
+	report := Report{State: Waiting, Reason: r.Reason}
 	if !r.Tried.IsZero() {
-		said.At = &r.Tried
+		report.At = &r.Tried
 	}
 	switch {
 	case r.State == store.Sent:
-		said = Report{State: Delivered, At: said.At, As: Status(r.Reason)}
+		report = Report{State: Delivered, At: report.At, As: Status(r.Reason)}
 	case r.State == store.Refused:
-		said.State, said.Reason = Refused, fmt.Sprintf("HTTP %d: %s", r.Code, r.Reason)
-	case said.At != nil:
-		said.State = DeadLettered
+		report.State, report.Reason = Refused, fmt.Sprintf("HTTP %d: %s", r.Code, r.Reason)
+	case report.At != nil:
+		report.State = DeadLettered
 	}
-	return said
+	return report
 }
 
-// readFile is the record in the file of older releases. A host of such a release may still write it.
+// readFile reads the record in the file of older releases, whose hosts may still write it.
 func (f Folder) readFile() (*State, error) {
 	b, err := disk.ReadState(f.StatePath(), maxState)
 	if err != nil {
@@ -136,7 +135,7 @@ func (f Folder) readFile() (*State, error) {
 	return s, nil
 }
 
-// TakeOver converts what an older release has kept of a session, unless somebody works on it.
+// TakeOver converts what an older release has stored of a session, unless another process works on it.
 func (f Folder) TakeOver(ctx context.Context) error {
 	if there, err := disk.Exists(f.StatePath()); err != nil || !there {
 		return err
@@ -166,7 +165,7 @@ func (l *Lock) adopt() error {
 		guild := filepath.Join(filepath.Dir(l.Folder.DB), filepath.Base(s.DB))
 		err = l.DB.Adopt(context.Background(), l.Folder.ID, guild, l.Folder.SpoolPath())
 	}
-	if err == nil { // its entries would count again if the file came back
+	if err == nil { // synced: a file that came back would be read again
 		err = errors.Join(disk.Remove(l.Folder.SpoolPath()), disk.Remove(l.Folder.StatePath()), disk.SyncDir(l.Folder.Dir()))
 	}
 	if err != nil {
@@ -175,8 +174,8 @@ func (l *Lock) adopt() error {
 	return nil
 }
 
-// Write replaces the record. The record survives a kill, and a power loss together with the next
-// decision. s must not change meanwhile. If the lock was removed, the session's host takes it again.
+// Write replaces the record. The record survives a kill at once, and a power loss once the next decision is
+// committed. s must not change meanwhile. If the lock was removed, the session's host takes it again.
 func (l *Lock) Write(s *State) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -202,17 +201,17 @@ func (l *Lock) write(s *State) error {
 	}
 	changed := maps.Clone(all)
 	if l.configured {
-		delete(changed, "config") // it is written once in a life of the session
+		delete(changed, "config") // it never changes
 	}
 	have, err := l.DB.Put(context.Background(), l.Folder.ID, changed, false)
-	if err == nil && have < len(all) { // another database took the place of the one with the rest
+	if err == nil && have < len(all) { // the database with the rest was replaced
 		_, err = l.DB.Put(context.Background(), l.Folder.ID, all, false)
 	}
 	l.configured = err == nil
 	return err
 }
 
-// Parts is the record as the database keeps it, with its version and ID.
+// Parts encodes the record for the database, with its version and ID.
 func (l *Lock) Parts(s *State) (store.Parts, error) {
 	if !s.Status.known() {
 		return nil, fmt.Errorf("%q is no status of a session", s.Status)
@@ -233,12 +232,12 @@ func (l *Lock) Parts(s *State) (store.Parts, error) {
 	return all, nil
 }
 
-// parts are the record's parts by their names in the database.
+// parts returns pointers to the record's parts by their names in the database.
 func (s *State) parts() map[string]any {
 	return map[string]any{"config": &s.Config, "facts": &s.Facts, "outcome": &s.Outcome}
 }
 
-// Cut shortens a text to at most most bytes, between two characters, and reports whether it was longer.
+// Cut shortens a text to at most most bytes, at the end of a character, and reports whether the text was longer.
 func Cut(text string, most int) (string, bool) {
 	if len(text) <= most {
 		return text, false
@@ -249,35 +248,35 @@ func Cut(text string, most int) (string, bool) {
 	return text[:most], true
 }
 
-// View is a session as it is right now.
+// View is the present state of a session.
 type View struct {
 	Folder
-	State  *State // without a Version if there is no record (yet): it is only starting, or its host died while it was
+	State  *State // without a Version if the session has no record: it is starting, or its host died then
 	Status Status // the record's, or Dead
-	Host   int    // pid of the process at work on the session, -1 if unknown, 0 for none
+	Host   int    // pid of the process that works on the session, -1 if unknown, 0 for none
 }
 
-// Unfinished reports whether a host or finisher was killed, so that somebody has to finish the
+// Unfinished reports whether a host or finisher was killed, so that another process has to finish the
 // session: end its processes, settle its entries, report its end and remove its temporary files. A
-// state without a version was never written: nothing has begun.
+// session without a record has not begun.
 func (v View) Unfinished() bool {
 	return v.Host == 0 && v.State.Version != 0 && !v.State.finished()
 }
 
-// finished reports whether the last step for a session was done: taking the host out of its record.
+// finished reports whether the last step for a session was done: the removal of the host from its record.
 func (s *State) finished() bool {
 	return s.Status.Ended() && s.Host == nil && s.TerminalReport.State != ""
 }
 
-// View looks at a session without a lock. The session is Dead if it has no end and nobody works on it; a
-// process that finishes it does not make it live. Without a folder the error matches [fs.ErrNotExist].
+// View reads a session without a lock. The session is Dead if it has not ended and its host does not live, even
+// while another process finishes it. Without a folder the error matches [fs.ErrNotExist].
 func (f Folder) View() (View, error) {
 	db := f.store()
 	defer db.Close() // only read
 	return f.ViewIn(db)
 }
 
-// Views looks at sessions. Those without a folder are left out; the error names those that cannot be read.
+// Views reads sessions. It leaves out those without a folder; the error names those that cannot be read.
 func Views(all []Folder) (views []View, problems error) {
 	dbs := map[string]*store.Store{}
 	for _, f := range all {
@@ -302,7 +301,7 @@ func Views(all []Folder) (views []View, problems error) {
 func (f Folder) ViewIn(db *store.Store) (View, error) {
 	v, err := f.viewOnce(db)
 	if err == nil && v.Status == Dead {
-		return f.viewOnce(db) // its host may have ended between the two looks
+		return f.viewOnce(db) // its host may have ended after its record was read
 	}
 	return v, err
 }
@@ -319,7 +318,7 @@ func (f Folder) viewOnce(db *store.Store) (View, error) {
 	case err != nil:
 		return v, err
 	}
-	if Root(v.State.DB) == Root(f.DB) { // the folder serves all databases beside it
+	if Root(v.State.DB) == Root(f.DB) { // several databases may share this root
 		v.DB = v.State.DB
 	}
 	var live bool
@@ -330,8 +329,8 @@ func (f Folder) viewOnce(db *store.Store) (View, error) {
 	return v, nil
 }
 
-// worker returns the pid of the process that works on a session, and whether that is its host. Some systems and file
-// systems do not show a lock's holder, and a recorded process is unknown in another container; either is enough.
+// worker returns the pid of the process that works on a session, and whether that is its host. Either the lock's holder
+// or the recorded process is enough: some systems do not show the holder, and other containers do not show the process.
 func (f Folder) worker(s *State) (pid int, isHost bool) {
 	holder := f.Holder()
 	if s.Host == nil {

@@ -10,7 +10,7 @@ import (
 // Status is how far a session has come.
 type Status string
 
-// The states of a session. Dead is never written: it means a record without an end whose lock nobody holds.
+// The states of a session. Dead is never written: it means that a session has not ended and its host does not live.
 const (
 	Pending     Status = "pending"
 	Running     Status = "running"
@@ -38,7 +38,7 @@ type State struct {
 	Outcome
 }
 
-// Config is what a host was asked for. It is written once in a life of the session.
+// Config is what a host was asked for. It does not change while the host lives.
 type Config struct {
 	Version            int                        `json:"version"` // [Version]
 	Release            string                     `json:"release,omitempty"`
@@ -69,7 +69,7 @@ type Facts struct {
 	Client         *Process   `json:"client,omitempty"`
 	Guardian       *Process   `json:"guardian,omitempty"`
 	Socket         string     `json:"socket,omitempty"`
-	Before         *Before    `json:"before,omitempty"`
+	Before         *Before    `json:"before,omitempty"` // of a given inbox
 	Rounds         int        `json:"rounds,omitempty"` // clients started so far
 	Entries        Entries    `json:"entries"`
 	Opened         []string   `json:"opened,omitempty"` // files of texts that the client opened
@@ -78,8 +78,8 @@ type Facts struct {
 	LastProgressAt *time.Time `json:"lastProgressAt,omitempty"` // of transcript or tool calls
 	StalledSince   *time.Time `json:"stalledSince,omitempty"`
 	Tools          *Tools     `json:"tools,omitempty"`
-	Store          string     `json:"store,omitempty"` // what is wrong with the transcript store, one sentence
-	RunningReport  Report     `json:"runningReport"`   // both reports are the database's: see [State.LoadReports]
+	Store          string     `json:"store,omitempty"` // what is wrong with the transcript, one sentence
+	RunningReport  Report     `json:"runningReport"`   // both reports are read from the database: see [State.LoadReports]
 	TerminalReport Report     `json:"terminalReport"`
 	LastBeatAt     *time.Time `json:"lastBeatAt,omitempty"` // the last one that the guild took
 	Warnings       []string   `json:"warnings,omitempty"`   // one sentence each, oldest first, at most [MaxWarnings]
@@ -100,7 +100,7 @@ type Outcome struct {
 	Stderr     string     `json:"stderr,omitempty"` // the end of the client's, at most [MaxStderr] characters
 }
 
-// Summary is what the guild is told of a result as it is.
+// Summary is the part of an outcome that the guild's report repeats unchanged.
 type Summary struct {
 	Status            Status      `json:"status"`
 	Error             string      `json:"error,omitempty"`   // why it did not complete, one sentence
@@ -115,12 +115,12 @@ type Summary struct {
 
 // Bounds of foreign texts in a record.
 const (
-	MaxOutput   = 1 << 20 // more than a model says in one message, so reports have it whole
+	MaxOutput   = 1 << 20 // bytes; no model writes so much in one message
 	MaxStderr   = 2048
 	MaxWarnings = 64
 )
 
-// Warn adds a warning once, and reports whether it is a new one.
+// Warn adds a warning once, and reports whether it is new.
 func (s *State) Warn(text string) (fresh bool) {
 	if text == "" || slices.Contains(s.Warnings, text) || len(s.Warnings) >= MaxWarnings {
 		return false
@@ -138,11 +138,11 @@ type Entries struct {
 	Queued       int `json:"queued"`
 	InFlight     int `json:"inFlight"`
 	DeadLettered int `json:"deadLettered"`
-	// Unread counts entries answered without a look into the file that held their text. They do not count as answered.
+	// Unread counts entries that were replied to without opening the file with their text. They do not count as answered.
 	Unread int `json:"unread,omitempty"`
 }
 
-// Unanswered is how many were not answered so far.
+// Unanswered returns how many entries were not answered so far.
 func (e Entries) Unanswered() int { return e.InFlight + e.Queued + e.DeadLettered + e.Unread }
 
 // Rest lists the unanswered entries, in words for those in flight, queued, dead-lettered and unread.
@@ -155,7 +155,7 @@ func (e Entries) Rest(words [4]string) (text string) {
 	return text
 }
 
-// Before is what a given inbox had counted when the session began: those entries are not the session's.
+// Before is what a given inbox had counted when the session began. Those entries are not the session's.
 type Before struct {
 	Answered    int64 `json:"answered"`
 	DeadLetters int64 `json:"dead_letters"`
@@ -163,16 +163,16 @@ type Before struct {
 	Seq         int64 `json:"seq"` // number of the next commit: see [inbox.Tx.Seq]
 }
 
-// Entry is an entry as reports name it.
+// Entry is an entry and its fate in a report.
 type Entry struct {
 	ID   string `json:"id"`
 	Fate string `json:"fate"`           // "answered", "unread", "queued", "in flight" or "dead-lettered"
-	File string `json:"file,omitempty"` // the name of the file that its text was delivered in, "" for none
+	File string `json:"file,omitempty"` // the name of the file with its text, "" for none
 	Why  string `json:"why,omitempty"`  // "" if obvious
 }
 
-// TokenUsage is what a session used, named as the guild wants it. The caches' counts are nil if the
-// client reported none.
+// TokenUsage is what a session used, with the guild's names. The caches' counts are nil if the client
+// reported none.
 type TokenUsage struct {
 	Input      int64  `json:"inputTokens"`
 	Output     int64  `json:"outputTokens"`
@@ -186,7 +186,7 @@ type Result struct {
 	At time.Time `json:"at"`
 }
 
-// ResultLine is a result line as reports have it.
+// ResultLine is the part of a result line that reports repeat.
 type ResultLine struct {
 	Subtype  string `json:"subtype"` // "success", "error_max_turns", ...
 	IsError  bool   `json:"isError"`
@@ -198,7 +198,7 @@ type Exit struct {
 	Code   int       `json:"code"`             // 1 if a signal ended it
 	Signal string    `json:"signal,omitempty"` // such as SIGTERM
 	At     time.Time `json:"at"`
-	// Forced says that the client had finished and was killed because it did not exit.
+	// Forced means that the client had finished and was ended because it did not exit.
 	Forced bool `json:"forced,omitempty"`
 }
 
@@ -221,7 +221,7 @@ type Cancel struct {
 // Tools is what the client did with the guild's tools.
 type Tools struct {
 	URL      string `json:"url"`
-	Required bool   `json:"required,omitempty"` // a session without them has failed
+	Required bool   `json:"required,omitempty"` // a session that could not use them has failed
 	ToolCounts
 	LastAt    *time.Time `json:"lastAt,omitempty"`    // when a call last began or ended
 	LastError string     `json:"lastError,omitempty"` // of the last call that failed, with the tool's name
@@ -253,12 +253,12 @@ const (
 	Waiting      Delivery = "waiting"
 	Delivered    Delivery = "delivered"
 	Refused      Delivery = "refused"       // HTTP 4xx; kept as unsent
-	DeadLettered Delivery = "dead-lettered" // no guild in time
+	DeadLettered Delivery = "dead-lettered" // the guild did not take it in time
 )
 
 // Report is what became of a report to the guild.
 type Report struct {
-	State  Delivery   `json:"state,omitempty"`  // empty: it is not due yet
+	State  Delivery   `json:"state,omitempty"`  // "" until it is due
 	At     *time.Time `json:"at,omitempty"`     // of the last try
 	Reason string     `json:"reason,omitempty"` // why it was not delivered, one sentence
 	// As is the status that the guild took instead, if it refused the true one.
