@@ -1,5 +1,4 @@
-// Package config reads the configuration of a hosted session, a JSON object on the host's stdin,
-// and says exactly what is wrong with one.
+// Package config reads the configuration of a hosted session, a JSON object, and names exactly what is wrong with it.
 package config
 
 import (
@@ -21,18 +20,18 @@ type Config struct {
 	SessionID          string
 	GuildToolURL       string // http or https, without a trailing slash
 	DBPath             string
-	LogDir             string // logs beside the database if none was given
+	LogDir             string // by default logs beside the database
 	ClaudeArgs         []string
 	Cwd                string
 	Env                map[string]string
 	Prompt             string // may be empty, see [Config.HasPrompt]
 	Tools              []Tool
-	RequireTools       bool   // a session that could use none of them has failed
+	RequireTools       bool   // a session that could use no tool has failed
 	StartedAt          string // RFC 3339, as the config spells it
 	Provider           string
 	Metadata           json.RawMessage `json:",omitempty"` // an object, or nil
 	Limits             budget.Plan     // what may be spent; the host's flags apply too
-	SystemPromptTmpDir string          // "" if there is none
+	SystemPromptTmpDir string          // "" for none
 	Extra              map[string]json.RawMessage
 }
 
@@ -42,17 +41,17 @@ type Tool struct {
 	Description string
 	Params      json.RawMessage // an object: a JSON schema without its type
 	Method      string          // GET, POST or DELETE
-	// Idempotent says that the guild runs calls with the same Idempotency-Key once, so that a call
-	// may be repeated even if it may have reached the guild. The header is always sent, but a guild
-	// that ignores it would run the tool twice.
+	// Idempotent means that the guild runs calls with the same Idempotency-Key once, so a call may be
+	// repeated even if it may have reached the guild. The header is always sent, but other guilds
+	// may ignore it and run the tool twice.
 	Idempotent bool
 }
 
-// Problem says what is wrong with a configuration.
+// Problem is what is wrong with a configuration.
 type Problem struct {
-	Path   string // such as tools[2].method or env.HOME; "" is the whole
-	Reason string // follows the path in a sentence: must be a string, and is a number
-	Cause  error  // the system's error, if that is the problem; else nil
+	Path   string // such as tools[2].method or env.HOME; "" for the whole
+	Reason string // follows the path in a sentence, such as: must be a string, and is a number
+	Cause  error  // the system's error, if there is one
 }
 
 // Unwrap returns the cause.
@@ -78,7 +77,7 @@ func (c *Config) Check() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return &Problem{Path: "dbPath", Reason: "cannot be looked at: " + words.Line(err.Error())}
+		return &Problem{Path: "dbPath", Reason: "cannot be read: " + words.Line(err.Error())}
 	case info.IsDir:
 		return &Problem{Path: "dbPath", Reason: "must be a file, and is a directory: " + words.Line(c.DBPath)}
 	case !info.IsRegular:
@@ -96,9 +95,9 @@ func checkDir(path, dir, to string, mode uint32) *Problem {
 	case errors.Is(err, fs.ErrNotExist):
 		return &Problem{Path: path, Reason: "needs a directory that is not there: " + words.Line(dir)}
 	case err != nil:
-		return &Problem{Path: path, Reason: "needs a directory that cannot be looked at: " + words.Line(err.Error())}
+		return &Problem{Path: path, Reason: "needs a directory that cannot be read: " + words.Line(err.Error())}
 	case !info.IsDir:
-		return &Problem{Path: path, Reason: "needs a directory, and this is none: " + words.Line(dir)}
+		return &Problem{Path: path, Reason: "needs a directory, and this is not one: " + words.Line(dir)}
 	}
 	if err := unix.Access(dir, mode); err != nil {
 		return &Problem{Path: path, Reason: "needs a directory that this user may " + to + ": " + words.Line(dir) + ": " + err.Error()}
@@ -106,11 +105,11 @@ func checkDir(path, dir, to string, mode uint32) *Problem {
 	return nil
 }
 
-// HasPrompt reports whether the prompt is work: a blank one is not. Without one a session, resumed
-// or not, starts only if entries wait in its inbox: the client refuses to run without input.
+// HasPrompt reports whether the prompt is more than blanks. Without one, a session starts only if entries wait in its
+// inbox: the client refuses to run without input.
 func (c *Config) HasPrompt() bool { return strings.TrimSpace(c.Prompt) != "" }
 
-// NothingToDo is the problem of a session with neither a prompt nor a waiting entry.
+// NothingToDo returns the problem of a session with neither a prompt nor a waiting entry.
 func NothingToDo() *Problem {
 	return &Problem{Path: "prompt", Reason: "is empty, and no entry waits in the session's inbox: give one of them"}
 }

@@ -255,7 +255,7 @@ func TestNested(t *testing.T) {
 		{"tools", []any{nil}, "tools[0]", "must be an object, and is null"},
 		{"tools", []any{map[string]any{}}, "tools[0].name", "is missing"},
 		{"tools", tool(map[string]any{"name": 1}), "tools[2].name", "must be a string, and is a number"},
-		{"tools", tool(map[string]any{"name": "a"}), "tools[2].name", "is that of tools[0], too: a"},
+		{"tools", tool(map[string]any{"name": "a"}), "tools[2].name", "is also that of tools[0]: a"},
 		{"tools", tool(map[string]any{"name": ""}), "tools[2].name", "must have 1 to 128 characters, and has 0"},
 		{"tools", tool(map[string]any{"name": long[:129]}), "tools[2].name", "must have 1 to 128 characters, and has 129"},
 		{"tools", tool(map[string]any{"name": "a b"}), "tools[2].name", `must consist of letters, digits, '_', '.' and '-', and is "a b"`},
@@ -371,11 +371,11 @@ func TestCheck(t *testing.T) {
 		{at("d"), at("f"), ""},
 		{dir, at("dangling"), ""},
 		{at("no\nne"), at("f"), "the config's cwd needs a directory that is not there: " + at("no ne")},
-		{at("f"), at("f"), "the config's cwd needs a directory, and this is none: " + at("f")},
-		{at("f", "x"), at("f"), "the config's cwd needs a directory that cannot be looked at: stat " + at("f", "x") + ": not a directory"},
+		{at("f"), at("f"), "the config's cwd needs a directory, and this is not one: " + at("f")},
+		{at("f", "x"), at("f"), "the config's cwd needs a directory that cannot be read: stat " + at("f", "x") + ": not a directory"},
 		{dir, at("d"), "the config's dbPath must be a file, and is a directory: " + at("d")},
 		{dir, at("none", "n.db"), "the config's dbPath needs a directory that is not there: " + at("none")},
-		{dir, at("f", "n.db"), "the config's dbPath needs a directory, and this is none: " + at("f")},
+		{dir, at("f", "n.db"), "the config's dbPath needs a directory, and this is not one: " + at("f")},
 		{dir, at("fifo"), "the config's dbPath must be a regular file: " + at("fifo")},
 	} {
 		err := (&config.Config{Cwd: c.cwd, DBPath: c.db}).Check()

@@ -19,9 +19,9 @@ import (
 	"heartbeat/internal/hosting/folder"
 )
 
-// Parse reads a configuration. Its error is a [*Problem], the first one; the config then has what is
-// valid of session, guild, database and unknown members, so that the failure can be reported to the
-// guild. Parse looks at no file: see [Config.Check].
+// Parse reads a configuration. Its error is the first [*Problem]; the config then has the valid ones of
+// session, guild, database and unknown members, so that the failure can be reported to the guild. Parse
+// does not check files: see [Config.Check].
 func Parse(text []byte) (*Config, error) {
 	c := &Config{}
 	members, problem := decode(text)
@@ -29,17 +29,17 @@ func Parse(text []byte) (*Config, error) {
 		return c, problem
 	}
 	p := &parser{members: members, problem: &Problem{}}
-	if id, ok := get[string](p, "sessionId", required); !ok {
-	} else if err := folder.CheckID(id); err != nil {
-		p.fail("sessionId", "%v", err)
-	} else {
+	id, ok := get[string](p, "sessionId", required)
+	if err := folder.CheckID(id); err == nil {
 		c.SessionID = id
+	} else if ok {
+		p.fail("sessionId", "%v", err)
 	}
-	if raw, ok := get[string](p, "guildToolUrl", required); !ok {
-	} else if wrong := CheckURL(raw); wrong != "" {
+	address, ok := get[string](p, "guildToolUrl", required)
+	if wrong := CheckURL(address); wrong == "" {
+		c.GuildToolURL = strings.TrimRight(address, "/")
+	} else if ok {
 		p.fail("guildToolUrl", "%s", wrong)
-	} else {
-		c.GuildToolURL = strings.TrimRight(raw, "/")
 	}
 	here, _ := os.Getwd()                 // "" if there is none
 	c.Cwd = p.path("cwd", required, here) // first: the other paths may be relative to it
@@ -55,7 +55,6 @@ func Parse(text []byte) (*Config, error) {
 	c.Prompt, _ = get[string](p, "prompt", required)
 	c.Tools = p.tools()
 	c.RequireTools, _ = get[bool](p, "requireTools", optional)
-	var ok bool
 	if c.StartedAt, ok = get[string](p, "startedAt", required); ok {
 		if _, err := time.Parse(time.RFC3339, c.StartedAt); err != nil {
 			p.fail("startedAt", "must be a time such as 2026-05-01T12:00:00Z (RFC 3339), and is %s", quoted(c.StartedAt))
@@ -65,7 +64,7 @@ func Parse(text []byte) (*Config, error) {
 	c.Metadata, _ = get[json.RawMessage](p, "metadata", optional)
 	p.cleanUp(c)
 	c.Limits = p.limits()
-	if len(p.members) > 0 { // members that nothing took
+	if len(p.members) > 0 { // the unknown ones
 		c.Extra = p.members
 	}
 	if p.failed() {
@@ -88,7 +87,7 @@ func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	case !utf8.Valid(body):
 		return nil, &Problem{Reason: "is not UTF-8"}
 	}
-	// Validated first: taking it apart needs more memory than it has bytes.
+	// Validated first: the members need more memory than the text has bytes.
 	var syntax *json.SyntaxError
 	switch err := json.Unmarshal(all, &struct{}{}); {
 	case errors.As(err, &syntax):
@@ -105,14 +104,13 @@ func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	return members, nil
 }
 
-// maxMembers is more members than an object or array of a config ever has. Taking tens of millions
-// apart would need gigabytes.
+// maxMembers is more members than an object or array of a config ever has. Tens of millions would need gigabytes.
 const maxMembers = 100_000
 
 const manyMembers = "must have at most 100000 members, and has more"
 
-// apart takes a valid object or array apart. Elements of an array have no names. many says that
-// there are more than maxMembers.
+// apart splits a valid object or array. Elements of an array have no names. many means that there are more than
+// maxMembers.
 func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMessage, many bool) {
 	d := json.NewDecoder(bytes.NewReader(value))
 	open, _ := d.Token() // it is valid, as is all that follows
@@ -147,7 +145,7 @@ func kind(value []byte) string {
 	return "a number"
 }
 
-// parser takes the members it reads out of members, and keeps the first problem.
+// parser reads members, which it removes, and keeps the first problem.
 type parser struct {
 	members map[string]json.RawMessage
 	within  string // precedes their names in a path
@@ -180,7 +178,7 @@ func get[T any](p *parser, name string, need bool) (v T, ok bool) {
 	return v, ok
 }
 
-// read decodes a value: a string, a boolean, an array, or an object in parts or, as RawMessage, as it is.
+// read decodes a value: a string, a boolean, an array, or an object, which a RawMessage takes whole.
 func (p *parser) read(path string, value json.RawMessage, into any) bool {
 	want := "an object"
 	switch into.(type) {
@@ -210,7 +208,7 @@ func (p *parser) read(path string, value json.RawMessage, into any) bool {
 	return !many
 }
 
-// CheckURL says why a text is no guild URL, "" if it is one. It never repeats the text, which may hold a password.
+// CheckURL returns why a text is no guild URL, "" if it is one. It never repeats the text, which may hold a password.
 func CheckURL(raw string) string {
 	u, err := url.Parse(raw)
 	switch {
@@ -271,7 +269,7 @@ func (p *parser) environment() map[string]string {
 	return env
 }
 
-// word reads a string for a program's start, to which more bytes are added.
+// word reads an argument or variable of a program, which has more bytes besides this string.
 func (p *parser) word(path string, value json.RawMessage, more int, with string) (s string) {
 	p.read(path, value, &s)
 	if strings.ContainsRune(s, 0) {
@@ -300,7 +298,7 @@ func quoted(s string) string {
 	return strconv.QuoteToASCII(s)
 }
 
-// cleanUp reads which directory is deleted at the session's end. A typo there must not delete what somebody needs.
+// cleanUp reads the directory that is deleted at the session's end. A typo must not delete what somebody needs.
 func (p *parser) cleanUp(c *Config) {
 	const name = "systemPromptTmpDir"
 	dir, _ := get[string](p, name, optional)

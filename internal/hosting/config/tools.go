@@ -26,7 +26,7 @@ func (p *parser) tools() (tools []Tool) {
 		p.read(path, v, &in.members)
 		tool := in.tool()
 		if first, twice := named[tool.Name]; twice {
-			p.fail(path+".name", "is that of tools[%d], too: %s", first, tool.Name)
+			p.fail(path+".name", "is also that of tools[%d]: %s", first, tool.Name)
 		}
 		named[tool.Name] = i
 		tools = append(tools, tool)
@@ -55,7 +55,7 @@ func (p *parser) tool() (t Tool) {
 	return t
 }
 
-// checkToolName allows what MCP allows, except names that lead to no route.
+// checkToolName returns what is wrong with a name: MCP does not allow it, or it leads to no route.
 func checkToolName(name string) string {
 	if name == "" || len(name) > maxToolName {
 		return "must have 1 to " + strconv.Itoa(maxToolName) + " characters, and has " + strconv.Itoa(len(name))
@@ -64,20 +64,20 @@ func checkToolName(name string) string {
 		return "must consist of letters, digits, '_', '.' and '-', and is " + quoted(name)
 	}
 	for part := range strings.SplitSeq(Tool{Name: name}.route(), "/") {
-		if part == "" || part == "." || part == ".." { // such a part gets lost on the way
+		if part == "" || part == "." || part == ".." { // such a part does not reach the guild
 			return "leads to no route of the guild: " + quoted(name)
 		}
 	}
 	return ""
 }
 
-// Route is where a guild serves the tool. The name is split at its first hyphen: writ-link-kinds is
-// at /api/writ/link-kinds.
+// Route returns the path at which a guild serves the tool. The name is split at its first hyphen:
+// writ-link-kinds is at /api/writ/link-kinds.
 func (t Tool) Route() string { return "/api/" + t.route() }
 
 func (t Tool) route() string { return strings.Replace(t.Name, "-", "/", 1) }
 
-// limits reads what may be spent: an object whose members are named and parsed like the host's
+// limits reads what may be spent: an object whose members have the names and spelling of the host's
 // flags. Numbers may be JSON numbers.
 func (p *parser) limits() (l budget.Plan) {
 	given, _ := get[map[string]json.RawMessage](p, "limits", optional)
