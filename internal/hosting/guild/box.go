@@ -17,24 +17,24 @@ import (
 
 // Outbox is the reports of hosted sessions beside one database of a guild.
 //
-// A report is a row of the host's database before it is first sent, so no kill loses it. A
+// A report is stored in the host's database before it is first sent, so no kill loses it. A
 // session has one report of each kind, so the guild gets one version. A report may be sent
 // twice; the guild applies it once. A refused report is sent again only on request.
 //
 // A record that the guild did not take in time is also written to the folder dlq beside the
 // guild's database, as SESSIONID.json: the babysitter's guild drains it from there, and a
-// person can send it. Once the file is gone, its report counts as taken.
+// person can send it. Once the file is gone, its report counts as delivered.
 type Outbox struct {
 	db  *store.Store
 	dir string // the folder dlq
 }
 
-// OutboxOf is the reports in the host's database beside a guild's.
+// OutboxOf returns the reports in the host's database beside a guild's.
 func OutboxOf(db *store.Store, guildDB string) Outbox {
 	return Outbox{db: db, dir: filepath.Join(filepath.Dir(guildDB), "dlq")}
 }
 
-// OutboxBeside is [OutboxOf] with its own connection to the database.
+// OutboxBeside is [OutboxOf] with a connection of its own, which [Outbox.Close] closes.
 func OutboxBeside(guildDB string) Outbox {
 	return OutboxOf(store.In(folder.Root(guildDB), ""), guildDB)
 }
@@ -42,11 +42,11 @@ func OutboxBeside(guildDB string) Outbox {
 // Close closes the database of a box from [OutboxBeside].
 func (b Outbox) Close() { _ = b.db.Close() } // everything was committed
 
-// Path is the file of a session's record.
+// Path returns the path of the file of a session's record.
 func (b Outbox) Path(session string) string { return filepath.Join(b.dir, session+".json") }
 
-// Decide commits the record of a session, whose transcript goes up to message last, together with parts of
-// the host's own record. If a record exists already, it counts and is returned: a session has one end.
+// Decide commits the record of a session, whose transcript ends with message last, together with parts of the
+// host's own record. It returns the status and error of an existing record, if there is one: a session has one end.
 func (b Outbox) Decide(ctx context.Context, r *Record, url string, last int64, parts store.Parts) (as folder.Status, reason string, err error) {
 	head, err := r.Encode()
 	if err != nil {
@@ -61,12 +61,12 @@ func (b Outbox) Decide(ctx context.Context, r *Record, url string, last int64, p
 	return folder.Status(counts.Status), counts.Error, nil
 }
 
-// Report returns the kept record of a session, if there is one.
+// Report returns the stored record of a session, if there is one.
 func (b Outbox) Report(ctx context.Context, session string) (r store.Report, found bool, err error) {
 	return b.db.Report(ctx, session, store.Record)
 }
 
-// ReportRunning commits the report that a session runs and then delivers it.
+// ReportRunning commits the report that a session runs, then delivers it.
 func (b Outbox) ReportRunning(ctx context.Context, client *Client, r Running, url string) error {
 	head, err := r.Encode()
 	if err != nil {
@@ -74,7 +74,7 @@ func (b Outbox) ReportRunning(ctx context.Context, client *Client, r Running, ur
 	}
 	report := store.Report{Session: r.SessionID, Kind: store.Running, Guild: url, Head: head}
 	if _, err := b.db.Decide(context.WithoutCancel(ctx), report, nil); err != nil {
-		if _, sendErr := b.send(ctx, client, report); sendErr != nil { // a full disk must not keep it from the guild
+		if _, sendErr := b.send(ctx, client, report); sendErr != nil { // the guild gets it in spite of a full disk
 			return errors.Join(sendErr, err)
 		}
 		return nil
@@ -83,10 +83,10 @@ func (b Outbox) ReportRunning(ctx context.Context, client *Client, r Running, ur
 	return err
 }
 
-// Deliver sends a report to the guild and records the result. The error is a [*Refused] or a
-// [*Unreachable], matches [fs.ErrNotExist] if there is no such report, or says what is wrong with it.
+// Deliver sends a report to the guild and records the result. The error is a [*Refused] or an
+// [*Unreachable], matches [fs.ErrNotExist] if there is no such report, or is about the report.
 func (b Outbox) Deliver(ctx context.Context, client *Client, kind store.Kind, session string) (Answer, error) {
-	keep := context.WithoutCancel(ctx) // only the call to the guild may be cut short
+	keep := context.WithoutCancel(ctx) // ctx may cut only the call to the guild short
 	r, found, err := b.db.Report(keep, session, kind)
 	switch {
 	case err != nil:
@@ -103,7 +103,7 @@ func (b Outbox) Deliver(ctx context.Context, client *Client, kind store.Kind, se
 	return answer, errors.Join(err, b.recordResult(keep, r, answer.As, err))
 }
 
-// SendUnkept sends a record that is not kept and has no transcript.
+// SendUnkept sends a record that is not stored and has no transcript.
 func (b Outbox) SendUnkept(ctx context.Context, client *Client, r *Record) error {
 	head, err := r.Encode()
 	if err == nil {
@@ -125,14 +125,14 @@ func (b Outbox) Publish(ctx context.Context, session string) error {
 	return b.db.SetReportState(ctx, r)
 }
 
-// maxBuffered is up to which size, in bytes, a record is read before it is sent: it then goes out at
-// once, and the answer of a guild that refuses it unread is seen.
+// maxBuffered is the size in bytes up to which a record is read before it is sent. A guild that refuses a
+// larger one unread may close the connection before its answer is seen.
 const maxBuffered = 1 << 20
 
-// minFreed is from which size on, in bytes, the memory of a record is freed at once.
+// minFreed is the size in bytes from which the memory of a record is freed at once.
 const minFreed = 8 << 20
 
-// isTaken reports whether somebody has taken the record's file: the guild, or a person who gave it to the guild.
+// isTaken reports whether the record's file is gone: the guild took it, or a person who sent it to the guild.
 func (b Outbox) isTaken(r store.Report) bool {
 	if !r.File || b.Check() != nil {
 		return false
@@ -169,7 +169,7 @@ func (b Outbox) send(ctx context.Context, client *Client, r store.Report) (Answe
 	})
 }
 
-// recordResult records what became of a sent report: the status that the guild took it with, or why it was not taken.
+// recordResult records what became of a sent report: the status with which the guild took it, or why not.
 func (b Outbox) recordResult(ctx context.Context, r store.Report, as folder.Status, why error) error {
 	refused, away := refusal(why)
 	r.State, r.Code, r.Reason, r.Tried = store.Sent, 0, "", time.Now()
@@ -195,7 +195,7 @@ func (b Outbox) recordResult(ctx context.Context, r store.Report, as folder.Stat
 	return errors.Join(problem, b.db.SetReportState(ctx, r))
 }
 
-// remove removes a record's file, and what a kill has left of it.
+// remove removes a record's file, and a temporary one that a kill has left.
 func (b Outbox) remove(r store.Report) error {
 	there, err := disk.Exists(b.dir)
 	if err != nil || !there || !r.File && b.Check() != nil {

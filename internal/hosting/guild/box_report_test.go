@@ -47,11 +47,11 @@ func TestForgedLetters(t *testing.T) {
 		"a link":              {func(t *testing.T, path string) { require.NoError(t, os.Symlink(outside, path)) }, "symbolic link"},
 		"a pipe":              {func(t *testing.T, path string) { require.NoError(t, syscall.Mkfifo(path, 0o600)) }, "not a regular file"},
 		"a folder":            {func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, "not a regular file"},
-		"another session":     {func(t *testing.T, path string) { write(t, path, strings.Replace(seedRecord, "ses-1", "ses-2", 1)) }, "named after another session"},
-		"a way out":           {func(t *testing.T, path string) { write(t, path, strings.Replace(seedRecord, "ses-1", "../ses-1", 1)) }, "named after another session"},
+		"another session":     {func(t *testing.T, path string) { write(t, path, strings.Replace(seedRecord, "ses-1", "ses-2", 1)) }, "its name is not that session's"},
+		"a way out":           {func(t *testing.T, path string) { write(t, path, strings.Replace(seedRecord, "ses-1", "../ses-1", 1)) }, "its name is not that session's"},
 		"half":                {func(t *testing.T, path string) { write(t, path, seedRecord[:60]) }, "it is no report"},
 		"nothing":             {func(t *testing.T, path string) { write(t, path, "") }, "it is no report"},
-		"a record of nothing": {func(t *testing.T, path string) { write(t, path, `{}`) }, "named after another session"},
+		"a record of nothing": {func(t *testing.T, path string) { write(t, path, `{}`) }, "its name is not that session's"},
 	}
 	for name, tc := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -1,10 +1,10 @@
-// Package guild talks to the guild of a hosted session: the program that started the session,
-// serves its tools over HTTP, and is told how the session lives and ends.
+// Package guild calls the guild of a hosted session: the program that started the session, serves its tools
+// over HTTP, and gets reports of its life and end.
 //
-// A guild may be down or restart at any time, so every call backs off and tries again for as long as that
-// can do no harm. A report ([Client.Running], [Client.Beat], [Client.Record]) may be repeated: the guild
-// applies it once. A tool may not: it is called again only if no byte of the call was sent, if it only
-// reads (GET), or if the guild promised to recognise the call by its key ([Tool.Idempotent]).
+// A guild may be down or restart at any time, so every call is tried again, with back-off, as long as that
+// does no harm. A report ([Client.Running], [Client.Beat], [Client.Record]) may be repeated: the guild
+// applies it once. A tool may not: it is called again only if no byte of the call was sent, if the tool only
+// reads (GET), or if the guild has promised to recognise the call by its key ([config.Tool.Idempotent]).
 package guild
 
 import (
@@ -39,7 +39,7 @@ const (
 type Options struct {
 	// URL is the guild's address, such as http://127.0.0.1:7471.
 	URL string
-	// SessionID is sent with each request: the guild knows the session by it.
+	// SessionID is sent with each request.
 	SessionID string
 
 	// Clock is the clock for back-off. Nil is the machine's.
@@ -57,7 +57,7 @@ type Client struct {
 	limit int64 // of a tool's answer, in bytes
 }
 
-// New returns a client, or says what is wrong with the URL or the session ID. It sends nothing.
+// New returns a client. Its error is about the URL or the session ID. It sends nothing.
 func New(o Options) (*Client, error) {
 	if wrong := config.CheckURL(o.URL); wrong != "" {
 		return nil, fmt.Errorf("call the guild at %q: its URL %s", o.URL, wrong)
@@ -70,9 +70,9 @@ func New(o Options) (*Client, error) {
 	return &Client{Options: o, http: newHTTP(nil), limit: MaxToolAnswer}, nil
 }
 
-// persist makes attempts until one succeeds or fails for good, the patience is used up, or ctx
-// ends. It waits 1, 2, 4, 8, 8 … s between attempts; the last wait is cut short to end with the
-// patience, and one more attempt follows. The end of the patience does not cut an attempt short.
+// persist makes attempts until one succeeds or fails for good, the patience has run out, or ctx
+// ends. It waits 1, 2, 4, 8, 8 … s between attempts. The last wait ends with the patience, and one
+// more attempt follows. No attempt is cut short by the patience.
 func (c *Client) persist(ctx context.Context, patience time.Duration, attempt func() (again bool, err error)) error {
 	waits := &backoff.ExponentialBackOff{InitialInterval: time.Second, Multiplier: 2, MaxInterval: 8 * time.Second}
 	waits.Reset()
@@ -93,7 +93,7 @@ func (c *Client) persist(ctx context.Context, patience time.Duration, attempt fu
 	}
 }
 
-// Clock is the clock for back-off. Tests bring their own.
+// Clock is the clock for back-off. Tests have their own.
 type Clock interface {
 	Now() time.Time
 	// Sleep returns after d, or with the context's cause once ctx ends.
@@ -123,14 +123,14 @@ const (
 // Answer is a guild's answer to a report.
 type Answer struct {
 	SessionID string `json:"sessionId"`
-	// Status is the guild's state of the session, if given. A guild gives it once the session has
-	// ended there, whatever was reported since.
+	// Status is the guild's state of the session. A guild gives it once the session has ended there,
+	// whatever was reported since.
 	Status folder.Status `json:"status"`
 	// Error is why a beat was not counted, such as "Session not found".
 	Error string `json:"error"`
 
-	// As is the status that a terminal record was taken with: "failed" for a cancelled session if
-	// the guild takes no "cancelled". Empty for other reports.
+	// As is the status with which the guild took a terminal record: "failed" for a cancelled session
+	// if the guild refuses "cancelled". Empty for other reports.
 	As folder.Status `json:"-"`
 
 	OK *bool `json:"ok"`
@@ -144,8 +144,8 @@ func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
 // BeatEvery is how often a guild expects a beat.
 const BeatEvery = 30 * time.Second
 
-// Beat tells the guild that the session lives, in at most 10 s for all attempts. A guild that does
-// not know the session is no error: see [Answer.Error].
+// Beat reports that the session lives, in at most 10 s for all attempts. A guild that does not know
+// the session is no error: see [Answer.Error].
 func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	stopped := errors.New("a beat has 10 s")
 	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)
@@ -158,11 +158,11 @@ func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	return a, err
 }
 
-// Record reports how the session ended. The error is a [*Refused] or an [*Unreachable], or says why
-// the report cannot be read.
+// Record reports how the session ended. The error is a [*Refused] or an [*Unreachable], or is why the
+// report cannot be read.
 //
-// A guild that refuses "cancelled" is sent "failed": body returns the report with that status. Each
-// attempt has 30 s, and a second more for each 4 MiB of the record.
+// A guild that refuses "cancelled" gets "failed" instead. body returns the report with a given status.
+// Each attempt has 30 s, and a second more for each 4 MiB of the record.
 func (c *Client) Record(ctx context.Context, status folder.Status, body func(as folder.Status) (Body, error)) (Answer, error) {
 	a, err := c.record(ctx, status, body)
 	refused, away := refusal(err)
@@ -185,7 +185,7 @@ func (c *Client) record(ctx context.Context, as folder.Status, body func(as fold
 func (c *Client) report(ctx context.Context, patience time.Duration, route string, body Body) (Answer, error) {
 	r := &request{method: http.MethodPost, target: route, body: body, limit: 1 << 20}
 	r.timeout = c.RequestTimeout + time.Duration(body.Size/(4<<20))*time.Second
-	var said Answer
+	var reply Answer
 	err := c.persist(ctx, patience, func() (bool, error) {
 		a, failure := c.attempt(ctx, r)
 		var own *unreadable
@@ -202,28 +202,28 @@ func (c *Client) report(ctx context.Context, patience time.Duration, route strin
 			return a.status >= 500, a.refused()
 		}
 		var err error
-		said, err = c.decode(a)
+		reply, err = c.decode(a)
 		return err != nil, err
 	})
-	if err == nil && said.OK != nil && !*said.OK {
-		return said, &Refused{Status: http.StatusOK, Body: said.Error}
+	if err == nil && reply.OK != nil && !*reply.OK {
+		err = &Refused{Status: http.StatusOK, Body: reply.Error}
 	}
-	return said, err
+	return reply, err
 }
 
-// decode tells a guild's answer from that of another program that got its port: a stranger's
-// word never counts as delivery.
-func (c *Client) decode(a answer) (said Answer, err error) {
+// decode refuses the answer of another program that has got the guild's port: only the guild's own
+// answer counts as delivery.
+func (c *Client) decode(a answer) (reply Answer, err error) {
 	if len(bytes.TrimSpace(a.body)) == 0 {
-		return said, nil
+		return reply, nil
 	}
-	if err := json.Unmarshal(a.body, &said); err != nil {
+	if err := json.Unmarshal(a.body, &reply); err != nil {
 		return Answer{}, fmt.Errorf("the answer is no guild's: HTTP %d: %w", a.status, err)
 	}
-	if said.SessionID != "" && said.SessionID != c.SessionID {
-		return Answer{}, fmt.Errorf("the guild's answer is about session %q", said.SessionID)
+	if reply.SessionID != "" && reply.SessionID != c.SessionID {
+		return Answer{}, fmt.Errorf("the guild's answer is about session %q", reply.SessionID)
 	}
-	return said, nil
+	return reply, nil
 }
 
 // MaxToolAnswer is the largest answer to a tool call, in bytes.
@@ -233,7 +233,7 @@ const MaxToolAnswer = 64 << 20
 // two blanks a level, and an empty answer as "". args is a JSON object, or empty for none.
 //
 // The error's text is for the agent. The error is a [*Refused] (at once, whatever the status), an [*Unreachable] (after
-// 60 s of attempts that sent nothing), an [*Unanswered], or says what is wrong with the call or its answer.
+// 60 s of attempts that sent nothing), an [*Unanswered], or is about the call or its answer.
 func (c *Client) Tool(ctx context.Context, tool config.Tool, args json.RawMessage) (string, error) {
 	r, err := toolRequest(tool, args)
 	if err != nil {
@@ -281,7 +281,7 @@ func toolRequest(tool config.Tool, args json.RawMessage) (*request, error) {
 	return r, nil
 }
 
-// queryOf writes an object's members as a query: strings as they are, null not at all, everything else as JSON.
+// queryOf encodes an object's members as a query: strings as they are, null not at all, everything else as JSON.
 func queryOf(args json.RawMessage) (string, error) {
 	var members map[string]json.RawMessage
 	if err := json.Unmarshal(args, &members); err != nil {
@@ -303,7 +303,7 @@ func queryOf(args json.RawMessage) (string, error) {
 	return query.Encode(), nil
 }
 
-// indentation is how many blanks [json.Indent] adds at most: of what is nested deeply, thousands a byte.
+// indentation returns the most blanks that [json.Indent] adds: to deeply nested JSON, thousands for each byte.
 func indentation(body []byte) (blanks int) {
 	depth, quoted := 0, false
 	for i := 0; i < len(body); i++ {

@@ -18,19 +18,19 @@ import (
 	"heartbeat/internal/hosting/store"
 )
 
-// ErrDraining says that another process drains these reports.
+// ErrDraining means that another process drains these reports.
 var ErrDraining = errors.New("another process drains these unsent reports: its result counts, so try again later")
 
-// DrainOptions say which reports are drained, and where to.
+// DrainOptions say which reports are sent, and where to.
 type DrainOptions struct {
 	DB string // the guild's database with the reports beside it
 
-	// GuildURL returns the address of a session's guild if the report has none, "" if unknown. An
-	// address in a file is not read.
+	// GuildURL returns the address of a session's guild, "" if unknown, for a report without one. An
+	// address in a file is not used.
 	GuildURL func(session string) string
-	// Busy reports whether the session's host lives, which reports for itself.
+	// Busy reports whether the session's host lives: a host sends its own reports.
 	Busy func(session string) bool
-	// Refused also sends reports that the guild refused before.
+	// Refused also sends reports that the guild has refused.
 	Refused bool
 
 	// Clock is for tests; nil is the machine's.
@@ -52,28 +52,26 @@ const (
 	ReportBad     = "bad"     // it cannot be sent; it stays
 )
 
-// DrainOutcome is what became of one report, or of a file that is none.
+// DrainOutcome is what became of one report, or of a file that is not a report.
 type DrainOutcome struct {
 	Kind      store.Kind    `json:"kind,omitempty"`
 	SessionID string        `json:"sessionId,omitempty"`
 	Status    folder.Status `json:"status,omitempty"` // of a record
-	Path      string        `json:"path,omitempty"`   // the file that also holds it
+	Path      string        `json:"path,omitempty"`   // its file, if there is one
 	Since     time.Time     `json:"since,omitzero"`
 	// Problem is why a file is never sent; empty for a complete report.
 	Problem string `json:"problem,omitempty"`
 	// Refused is how the guild refused the report before; nil if it did not.
 	Refused *DrainRefusal `json:"refused,omitempty"`
-	What    string        `json:"what"`
+	What    string        `json:"what"`          // such as [ReportSent]
 	Why     string        `json:"why,omitempty"` // empty if it was sent
-	// As is the status that a record was taken with; "failed" for a cancelled session if the guild
-	// takes no "cancelled".
-	As folder.Status `json:"as,omitempty"`
+	As      folder.Status `json:"as,omitempty"`  // see [Answer.As]
 }
 
-// Drain sends the reports, running reports before records, and does not stop at one that cannot be sent. Once a guild
-// cannot be reached, its other reports are left; once it fails at a report, its others are tried once each.
+// Drain sends the reports, running reports before records. Once a guild cannot be reached, its other reports are left;
+// once it fails at a report, its others are tried once each.
 //
-// The error is [ErrDraining], the context's, or says what could not be read. The outcomes so far come with it.
+// The error is [ErrDraining], the context's, or is about what could not be read. Drain also returns the outcomes until then.
 func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err error) {
 	box := OutboxBeside(o.DB)
 	defer box.Close()
@@ -92,7 +90,7 @@ func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err er
 	if err != nil {
 		return nil, err
 	}
-	defer lock.Release() // the kernel would release it as well
+	defer lock.Release() // its error changes nothing
 	d := drain{DrainOptions: o, box: box, down: map[string]error{}, tired: map[string]bool{}}
 	outcomes, badErr := box.Adopt(ctx)
 	reports, err := box.db.Unsent(ctx)
@@ -129,7 +127,7 @@ type drain struct {
 
 func (d *drain) send(ctx context.Context, r store.Report) (what, why string, as folder.Status) {
 	if d.box.isTaken(r) {
-		if _, err := d.box.Deliver(ctx, nil, r.Kind, r.Session); err != nil { // asks no guild
+		if _, err := d.box.Deliver(ctx, nil, r.Kind, r.Session); err != nil { // calls no guild
 			return ReportLeft, err.Error(), ""
 		}
 		return ReportSent, "", ""
@@ -164,14 +162,12 @@ func (d *drain) send(ctx context.Context, r store.Report) (what, why string, as 
 }
 
 const (
-	// maxReports is how many files are listed in one folder.
-	maxReports = 10_000
-	// maxAdopted is the largest file that is taken over, in bytes.
-	maxAdopted = 256 << 20
+	maxReports = 10_000    // files of one folder
+	maxAdopted = 256 << 20 // bytes of one file
 )
 
-// Adopt takes over the reports that the babysitter or an older release has left in the folder dlq.
-// A record stays in its file until it is sent. bad lists files that are no reports; they stay.
+// Adopt imports the reports that the babysitter or an older release has left in the folder dlq. A record
+// also stays in its file until it is sent. bad lists files that are not reports; they stay.
 func (b Outbox) Adopt(ctx context.Context) (bad []DrainOutcome, err error) {
 	if there, err := disk.Exists(b.dir); err != nil || !there {
 		return nil, err
@@ -185,7 +181,7 @@ func (b Outbox) Adopt(ctx context.Context) (bad []DrainOutcome, err error) {
 			continue
 		}
 		if more {
-			namesErr = fmt.Errorf("%s holds more than %d files, and the rest was not looked at: run heartbeat-host drain-dlq --once until it is", dir, maxReports)
+			namesErr = fmt.Errorf("%s holds more than %d files, and the rest was not read: run heartbeat-host drain-dlq --once until it is", dir, maxReports)
 		}
 		err = errors.Join(err, namesErr)
 		for _, name := range names {
@@ -200,11 +196,11 @@ func (b Outbox) Adopt(ctx context.Context) (bad []DrainOutcome, err error) {
 			}
 		}
 	}
-	// Those marks meant refusals: such a report is sent once more, which does no harm.
+	// Its marks meant refusals. Without them such a report is sent once more, which does no harm.
 	return bad, errors.Join(err, os.RemoveAll(filepath.Join(b.dir, "refused")))
 }
 
-// adopt takes one file over, unless it was written for a known report.
+// adopt imports one file, unless it was written for a known report.
 func (b Outbox) adopt(ctx context.Context, path string) error {
 	session := strings.TrimSuffix(filepath.Base(path), ".json")
 	if _, known, err := b.db.Report(ctx, session, store.Record); err != nil || known && path == b.Path(session) {
@@ -223,11 +219,11 @@ func (b Outbox) adopt(ctx context.Context, path string) error {
 		return fmt.Errorf("it is no report: %w", err)
 	}
 	r := store.Report{Session: report.SessionID, Kind: store.Record, Status: report.Status, Error: report.Error, Head: string(text), Last: store.Whole}
-	if report.Status == "" { // a running report taken for a record would end the session without a status
+	if report.Status == "" { // a running report: as a record it would end the session without a status
 		r.Kind, session = store.Running, strings.TrimSuffix(session, "-running")
 	}
 	if folder.CheckID(r.Session) != nil || r.Session != session {
-		return fmt.Errorf("the file is named after another session than %q, which it is about", r.Session)
+		return fmt.Errorf("the file is about session %q, and its name is not that session's", r.Session)
 	}
 	if r, err = b.db.Decide(ctx, r, nil); err != nil {
 		return err
@@ -239,16 +235,16 @@ func (b Outbox) adopt(ctx context.Context, path string) error {
 	return b.db.SetReportState(ctx, r)
 }
 
-// Check refuses a folder of reports that others could have put there or could change: they could read what
-// sessions said, and forge what guilds are told. A missing folder is made when it is needed.
+// Check refuses a folder of reports that other users have made or can change: they could read what sessions
+// wrote, and forge reports. A missing folder is made when it is needed.
 func (b Outbox) Check() error {
 	me := uint32(os.Geteuid())
 	for _, dir := range []string{b.dir, filepath.Join(b.dir, "running"), filepath.Join(b.dir, "refused")} {
 		info, err := disk.StatName(dir)
 		switch {
-		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir && !info.IsLink: // writers say so
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ENOTDIR), err == nil && !info.IsDir && !info.IsLink: // writing fails
 		case err != nil:
-			return fmt.Errorf("look at the folder of unsent reports: %w", err)
+			return fmt.Errorf("check the folder of unsent reports: %w", err)
 		case info.IsLink:
 			return fmt.Errorf("%s is a symbolic link, which is never followed for unsent reports: put a folder in its place: %w", dir, disk.ErrForeign)
 		case info.UID != me && info.UID != 0 && (me != 0 || !folder.OwnsParent(dir, info.UID)):

@@ -154,7 +154,7 @@ func TestAdopt(t *testing.T) {
 		"running.":       "left: the address of the session's guild is not known",
 		"recordold.json": "left: the address of the session's guild is not known",
 		"cut.json":       "bad: it is no report",
-		"other.json":     `bad: the file is named after another session than "cut"`,
+		"other.json":     `bad: the file is about session "cut", and its name is not that session's`,
 		"link.json":      "bad: ",
 		"folder.json":    "bad: ",
 	} {
@@ -298,5 +298,5 @@ func TestMoreFilesThanAreLookedAt(t *testing.T) {
 		write(t, filepath.Join(b.dir, fmt.Sprint(i)), "")
 	}
 	_, err := Drain(t.Context(), DrainOptions{DB: b.guild})
-	require.ErrorContains(t, err, "holds more than 10000 files, and the rest was not looked at: run heartbeat-host drain-dlq --once until it is")
+	require.ErrorContains(t, err, "holds more than 10000 files, and the rest was not read: run heartbeat-host drain-dlq --once until it is")
 }

@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/hosting/folder"
 )
 
-// Record is the report that a session ended. Empty members are left out, except for the status, the
-// exit code and the transcript.
+// Record is the report that a session ended. Its JSON has the status, the exit code and the transcript, and
+// otherwise only members that are not empty.
 type Record struct {
 	SessionID string `json:"sessionId"`
 	folder.Summary
@@ -38,7 +38,7 @@ type Record struct {
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
-// TerminationTag says that the provider, not the session, was the reason.
+// TerminationTag means that the provider, not the session, was the reason.
 type TerminationTag struct {
 	Kind   string `json:"kind"`   // "rate-limit"
 	Source string `json:"source"` // "ndjson-result"
@@ -57,7 +57,7 @@ type Entries struct {
 	Each []folder.Entry `json:"each,omitempty"`
 }
 
-// Encode is the record as JSON, without its transcript.
+// Encode returns the record as JSON, without its transcript.
 func (r *Record) Encode() (string, error) {
 	head := *r
 	if head.ExitCode == 0 && head.Signal != "" {
@@ -79,24 +79,23 @@ type Running struct {
 	StartedAt string          `json:"startedAt"` // as in the config
 	Provider  string          `json:"provider"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
-	// Cancel says whom the guild has to signal.
-	Cancel CancelHandle `json:"cancelHandle"`
-	// Socket is the path of the session's socket, for attach and cancel. Older guilds ignore it.
+	Cancel    CancelHandle    `json:"cancelHandle"`
+	// Socket is the path of the session's socket. Older guilds ignore it.
 	Socket string `json:"socket,omitempty"`
-	// Extra are the config's members that heartbeat-host does not know. One named like a member above is left out.
+	// Extra are the config's members that heartbeat-host does not know: see [Record.Extra].
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
-// CancelHandle says how a session is cancelled.
+// CancelHandle is how a guild cancels a session.
 type CancelHandle struct {
 	Kind string `json:"kind"` // local-pgid: SIGTERM to a process group on this machine
 	PGID int    `json:"pgid"`
 }
 
-// Encode is the report as JSON.
+// Encode returns the report as JSON.
 func (r Running) Encode() (string, error) { return encode(r, r.Extra) }
 
-// encode writes extra members behind those of a report.
+// encode returns a report as JSON, with extra members after its own.
 func encode(report any, extra map[string]json.RawMessage) (string, error) {
 	object, err := json.Marshal(report)
 	if err != nil || len(extra) == 0 {
@@ -130,26 +129,26 @@ var reserved = map[string]bool{
 	"tools": true, "lost": true, "waiting": true,
 }
 
-// Body is a report as it is sent. Each attempt opens it once. It need not be in memory: a record's
-// transcript is read while it is sent.
+// Body is a report as it is sent. Each attempt opens it once. A record's transcript is read from the database
+// while it is sent.
 type Body struct {
 	Open func() io.Reader
 	Size int64 // bytes
 }
 
-// BodyOf is a body that is in memory.
+// BodyOf returns a body that is in memory.
 func BodyOf(b []byte) Body {
 	return Body{Open: func() io.Reader { return bytes.NewReader(b) }, Size: int64(len(b))}
 }
 
-// unreadable is a report that cannot be read where it is kept.
+// unreadable is the error of reading a stored report.
 type unreadable struct{ err error }
 
 func (u *unreadable) Error() string { return u.err.Error() }
 func (u *unreadable) Unwrap() error { return u.err }
 
-// reading is one pass over a body. net/http may read on after it has returned an answer; closed is
-// closed once it no longer does.
+// reading is one pass over a body. net/http may still read after it has returned an answer; closed is
+// closed once it has stopped.
 type reading struct {
 	io.Reader
 	once   sync.Once

@@ -17,10 +17,10 @@ import (
 	"time"
 )
 
-// newHTTP makes a client that takes nothing from the environment and follows no redirect: only the
-// guild may get a session's ID.
+// newHTTP returns a client that ignores the environment and follows no redirect: only the guild may get a
+// session's ID.
 //
-// Each request has its own connection, because net/http repeats requests by itself on kept ones.
+// Each request has its own connection, because net/http repeats requests on kept ones by itself.
 func newHTTP(config *tls.Config) *http.Client {
 	return &http.Client{
 		Transport: &http.Transport{
@@ -54,7 +54,7 @@ type answer struct {
 type broken struct {
 	err  error
 	sent bool // there was a connection, so a byte of the request may have been sent
-	hope bool // another attempt may get further
+	hope bool // another attempt may succeed
 }
 
 var errTooLong = errors.New("the guild's answer is over the limit")
@@ -76,7 +76,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	if stopped := context.Cause(ctx); stopped != nil {
 		err = stopped
 	}
-	if wrapped, is := errors.AsType[*url.Error](err); is { // without its words, which repeat method and URL
+	if wrapped, is := errors.AsType[*url.Error](err); is { // whose text repeats method and URL
 		err = wrapped.Err
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -148,10 +148,10 @@ type Refused struct {
 
 func (r *Refused) Error() string { return "HTTP " + strconv.Itoa(r.Status) + ": " + r.Body }
 
-// Unreachable is a guild that did not take a call in any attempt. errors.Is and errors.As see the
-// last attempt's error and what ended the attempts early.
+// Unreachable means that the guild did not take a call in any attempt. It wraps the last attempt's error
+// and what ended the attempts early.
 type Unreachable struct {
-	For     time.Duration // from the first attempt to giving up
+	For     time.Duration // from the first attempt until the caller gave up
 	Last    error         // of the last attempt; a *Refused if that was a status from 500 on
 	Stopped error         // the context's cause, if that ended the attempts; else nil
 }
@@ -160,7 +160,7 @@ func (u *Unreachable) Error() string {
 	return "Guild HTTP API unreachable after " + strconv.FormatInt(u.For.Milliseconds(), 10) + "ms: " + u.Last.Error()
 }
 
-// Unwrap returns the errors of Last and Stopped.
+// Unwrap returns Last and Stopped.
 func (u *Unreachable) Unwrap() []error {
 	if u.Stopped == nil {
 		return []error{u.Last}
@@ -168,14 +168,14 @@ func (u *Unreachable) Unwrap() []error {
 	return []error{u.Last, u.Stopped}
 }
 
-// refusal returns the refusal in an error, nil for none, and whether the guild did not take the call in any attempt.
+// refusal returns the [*Refused] in an error, nil for none, and whether the error is an [*Unreachable].
 func refusal(err error) (refused *Refused, away bool) {
 	refused, _ = errors.AsType[*Refused](err)
 	_, away = errors.AsType[*Unreachable](err)
 	return refused, away
 }
 
-// Unanswered is a tool call that reached the guild and got no answer. It is not repeated, since the tool may have run.
+// Unanswered means that a tool call reached the guild and got no answer. It is not repeated: the tool may have run.
 type Unanswered struct{ Last error }
 
 func (u *Unanswered) Error() string {
