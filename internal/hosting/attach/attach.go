@@ -1,12 +1,12 @@
-// Package attach is how other processes reach a hosted session: HTTP on a unix socket in the
+// Package attach connects other processes to a hosted session: by HTTP on a unix socket in the
 // session's folder, which only its owner can open.
 //
-//	GET /status             what the session is doing
+//	GET /status             the session's record
 //	POST /cancel?grace=10s  end the session
 //	POST /stop?most=1m      deliver nothing more, and end it once the entry in flight is answered
 //	POST /send              append an entry to the session's inbox: {"text":"...","id":"..."}
 //
-// Read the session's messages from the host's database.
+// The session's messages are in the host's database.
 package attach
 
 import (
@@ -29,17 +29,17 @@ import (
 // SocketName is the socket's name in the session's folder.
 const SocketName = "sock"
 
-// MaxText is the longest text, in bytes, that a request may send. Longer ones go to the inbox directly.
+// MaxText is the longest text in a request, in bytes. Append a longer one to the inbox directly.
 const MaxText = 1 << 20
 
 // maxRequest bounds a request's body. JSON may need six bytes for one of a text.
 const maxRequest = 6*MaxText + 4096
 
-// Errors that callers tell apart with errors.Is.
+// Errors that callers distinguish by errors.Is.
 var (
-	// ErrNotRunning says that no host serves the folder: the session has ended, or its host is dead.
+	// ErrNotRunning means that no host serves the folder: the session has ended, or its host is dead.
 	ErrNotRunning = socket.ErrNobody
-	// ErrEnded says that the session takes no more entries. A [Backend] returns it.
+	// ErrEnded means that the session takes no more entries. A [Backend] returns it.
 	ErrEnded = errors.New("the session has ended")
 )
 
@@ -51,15 +51,15 @@ type entry struct {
 // maxAnswer bounds an answer, in bytes. A session's state has at most 80 MiB.
 const maxAnswer = 96 << 20
 
-// Host is a session's host, by the session's folder, as other processes see it.
+// Host is the host of the session with a folder, for other processes.
 type Host struct{ Folder string }
 
-// Status asks what the session is doing, and decodes what the host's [Backend] says.
+// Status decodes the answer of [Backend.Status] into into.
 func (h Host) Status(ctx context.Context, into any) error {
 	return h.ask(ctx, http.MethodGet, "/status", nil, into)
 }
 
-// End says how a session is to end.
+// End is how a session is to end.
 type End struct {
 	Grace time.Duration // from SIGTERM to SIGKILL of the client; if negative, as at the session's start
 	// Warm stops delivery and ends the session once the entry in flight is answered, at the latest after Most.
@@ -67,7 +67,7 @@ type End struct {
 	Most time.Duration
 }
 
-// Cancel asks the session to end, and returns once the host has accepted that.
+// Cancel requests the session's end, and returns once the host has accepted the request.
 func (h Host) Cancel(ctx context.Context, e End) error {
 	path, how := "/cancel", url.Values{}
 	if e.Warm {
@@ -80,8 +80,8 @@ func (h Host) Cancel(ctx context.Context, e End) error {
 	return h.ask(ctx, http.MethodPost, path+"?"+how.Encode(), nil, nil)
 }
 
-// Send appends an entry to the session's inbox. It refuses texts of more than [MaxText] bytes. The
-// error matches ErrEnded if the session takes no more entries.
+// Send appends an entry to the session's inbox. The host refuses texts of more than [MaxText] bytes. The
+// error matches [ErrEnded] if the session takes no more entries.
 func (h Host) Send(ctx context.Context, id, text string) (receipt inbox.Receipt, err error) {
 	body, _ := json.Marshal(entry{id, text}) // strings always have a JSON form
 	return receipt, h.ask(ctx, http.MethodPost, "/send", body, &receipt)

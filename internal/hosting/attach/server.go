@@ -22,7 +22,7 @@ import (
 type Backend interface {
 	// Status returns a value to encode as JSON. It must not block.
 	Status() any
-	// Cancel asks the session to end and does not wait for the end.
+	// Cancel begins to end the session, and does not wait for the end.
 	Cancel(ctx context.Context, e End) error
 	// Send appends an entry to the session's inbox. The error matches [ErrEnded] if the session takes no more entries.
 	Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
@@ -30,10 +30,11 @@ type Backend interface {
 
 // Options are a server's limits. Zero values mean the defaults.
 type Options struct {
-	// Connections is how many there may be at once, while others wait: 16 by default, which leaves
-	// descriptors for the session.
+	// Connections is how many there may be at once, 16 by default, which leaves descriptors for the
+	// session. Others wait.
 	Connections int
-	// Patience is how long a peer may take to send its request and to take the answer: 30 s by default.
+	// Patience is how long a peer may take to send its request, and a third of how long it may take to read
+	// the answer: 30 s by default.
 	Patience time.Duration
 	// Log gets a sentence about each problem; nil drops it.
 	Log func(format string, args ...any)
@@ -48,8 +49,8 @@ type Server struct {
 	slots   chan struct{} // one for each connection
 }
 
-// Serve makes the session reachable through the socket in the folder. The caller must hold the
-// folder's lock, so that no other host serves it.
+// Serve makes the session reachable through the socket in the folder. The caller must hold the folder's
+// lock, so that no other host serves the session.
 func Serve(folder string, b Backend, o Options) (*Server, error) {
 	listener, err := socket.Listen(folder, SocketName)
 	if err != nil {
@@ -91,7 +92,7 @@ func (s *Server) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// Close takes no more connections and removes the socket. Open requests get up to grace for their answers.
+// Close removes the socket and accepts no more connections. Open requests have grace to be answered.
 func (s *Server) Close(grace time.Duration) error {
 	err := disk.Remove(s.path)
 	ctx, cancel := context.WithTimeout(context.Background(), grace)
@@ -105,8 +106,8 @@ func (s *Server) Close(grace time.Duration) error {
 // connection is the context key of a request's connection.
 type connection struct{}
 
-// ownersAlone refuses users other than the session's own and root. The socket's mode refuses them
-// too, unless somebody has opened up the socket or the folder.
+// ownersAlone refuses users other than the session's own and root. The socket's mode refuses them too,
+// unless it or the folder's was changed.
 func ownersAlone(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer, err := socket.PeerOf(r.Context().Value(connection{}).(*net.UnixConn))
@@ -124,7 +125,7 @@ func ownersAlone(next http.Handler) http.Handler {
 func (s *Server) answering(answer func(*http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		r.Body = http.MaxBytesReader(w, r.Body, maxRequest)
-		said, err := answer(r)
+		value, err := answer(r)
 		if err != nil {
 			status := http.StatusBadRequest
 			if errors.Is(err, ErrEnded) {
@@ -133,7 +134,7 @@ func (s *Server) answering(answer func(*http.Request) (any, error)) http.Handler
 			http.Error(w, err.Error(), status)
 			return
 		}
-		_ = json.NewEncoder(w).Encode(said) // on an error the peer is gone
+		_ = json.NewEncoder(w).Encode(value) // on an error the peer is gone
 	}
 }
 
@@ -146,7 +147,7 @@ func (s *Server) cancel(r *http.Request) (any, error) {
 	return struct{}{}, err
 }
 
-// duration returns a parameter of a request, or otherwise if it is missing.
+// duration returns a parameter of a request, or otherwise without one.
 func duration(r *http.Request, name string, otherwise time.Duration) (time.Duration, error) {
 	text := r.URL.Query().Get(name)
 	if text == "" {

@@ -25,12 +25,12 @@ func (p *Process) End(grace time.Duration) {
 	if p.killAt == nil {
 		p.family.Ask()
 	} else if !by.Before(p.killBy) || !p.killAt.Stop() {
-		return // it is killed by then, or already was
+		return // it is killed earlier, or was killed
 	}
 	p.killBy, p.killAt = by, time.AfterFunc(grace, p.kill)
 }
 
-// kill holds the lock to its end: EndRest waits for it, so that its sweep cannot meet the next client.
+// kill holds the lock to its end, so that EndRest waits for it, and its sweep cannot kill the next client.
 func (p *Process) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -49,8 +49,8 @@ const (
 	pollEvery = 20 * time.Millisecond
 )
 
-// EndRest ends what the client left behind: it asks, waits for half a second, and kills. Call it
-// after Ended. It returns how many processes it killed.
+// EndRest ends what the client left behind: it sends signals to end, waits for half a second, and kills. Call
+// it after Ended. It returns how many processes it killed.
 func (p *Process) EndRest() (killed int) {
 	defer p.stopReap() // before another client starts, whose end reap would see
 	for end := time.Now().Add(leftFor); time.Now().Before(end); time.Sleep(pollEvery) {
@@ -67,14 +67,14 @@ func (p *Process) EndRest() (killed int) {
 	return p.sweep()
 }
 
-// sweep kills all processes that carry the client's mark, with their descendants, and the orphans
-// that this process adopted. It returns how many it killed.
+// sweep kills all processes with the client's mark, their descendants, and the orphans that this process
+// adopted. It returns how many it killed.
 func (p *Process) sweep() (killed int) {
 	killed = guardian.Kill(p.mark)
 	return killed + guardian.Slay(guardian.Family(0, func(pid int) bool { return pid == p.spared }))
 }
 
-// reap waits for the client and for all orphans of what it started, until nobody is left or EndRest is done.
+// reap waits for the client and for all orphans of what it started, until none is left or EndRest is done.
 func (p *Process) reap(client int) {
 	changes := make(chan os.Signal, 1)
 	signal.Notify(changes, syscall.SIGCHLD)

@@ -1,4 +1,4 @@
-// Package process runs the client of a hosted session, and ends it with everything that it started.
+// Package process runs the client of a hosted session, and ends the client with everything that it started.
 package process
 
 import (
@@ -23,10 +23,10 @@ type Options struct {
 	Mark    string
 	Stdin   []byte    // written to its standard input, which is then closed
 	Stderr  io.Writer // gets its standard error; must neither block nor fail, which would end the client
-	// MemoryMax limits the data of each of its processes, in bytes (RLIMIT_DATA of setrlimit(2)),
-	// in whole KiB; 0 is no limit. With a limit, ps shows the path as its name.
+	// MemoryMax limits the data of each of its processes (RLIMIT_DATA of setrlimit(2)), in bytes, rounded
+	// down to KiB; 0 is no limit. With a limit, ps shows the path as the program's name.
 	MemoryMax int64
-	Spare     int // another child of this process, its guardian, which no sweep may kill; 0 for none
+	Spare     int // the guardian, a child of this process that is not the client's; 0 for none
 }
 
 // Exit is how a process ended.
@@ -35,8 +35,7 @@ type Exit struct {
 	Signal string // such as SIGKILL
 }
 
-// drain is how long standard output is still read after the client's end, while something that the
-// client started holds it open.
+// drain is how long standard output is still read after the client's end, while another process holds it open.
 const drain = 2 * time.Second
 
 // Process is a running client. It leads its own session and process group.
@@ -49,22 +48,22 @@ type Process struct {
 	ended    chan struct{}
 	swept    chan struct{} // closed once nothing of the client is left
 	reaped   chan struct{} // closed once reap has returned
-	stopReap func()        // ends reap
+	stopReap func()
 	exit     Exit
 	copied   sync.WaitGroup
-	inputErr error // the error of writing its input, once copied is done
+	inputErr error // of writing its input, once copied is done
 
 	mu     sync.Mutex
 	family guardian.Ending
-	killAt *time.Timer // nil until it was asked to end
+	killAt *time.Timer // nil before End
 	killBy time.Time
 }
 
 // shell limits its own memory and becomes the client.
 const shell = "/bin/sh"
 
-// Start starts the client. The kernel kills it if this process dies. Orphans of what it starts become children of this
-// process. Until [Process.EndRest] returns, this process must not wait for other children itself.
+// Start starts the client. The kernel kills the client if this process dies. Orphans of what the client starts become
+// children of this process, which must not wait for children itself until [Process.EndRest] returns.
 func Start(o Options) (*Process, error) {
 	ours, theirs, err := openPipes()
 	defer closeAll(theirs)
@@ -74,7 +73,7 @@ func Start(o Options) (*Process, error) {
 	}
 	var fds []uintptr
 	for _, f := range theirs {
-		fds = append(fds, f.Fd()) // sets it to blocking, as the client expects it
+		fds = append(fds, f.Fd()) // makes the pipe blocking, as the client expects
 	}
 	stdin, stdout, stderr := ours[0], ours[1], ours[2]
 	p := &Process{mark: o.Mark, spared: o.Spare, stdout: stdout, ended: make(chan struct{}), swept: make(chan struct{}), reaped: make(chan struct{})}
@@ -127,17 +126,17 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// Stdout is the client's standard output. It ends with the client, or two seconds after it if
-// something that the client started holds it open.
+// Stdout returns the client's standard output. It ends with the client, or two seconds later if another process
+// holds it open.
 func (p *Process) Stdout() io.Reader { return &output{f: p.stdout} }
 
-// output is a pipe that ends at its deadline, except for what waits in it then: this process may have been slow.
+// output is a pipe that ends after its deadline, once what waits in it then was read: this process may have been slow.
 type output struct {
 	f    *os.File
 	late int // bytes read since the deadline
 }
 
-// mostLate is how many bytes may still be read after the deadline. No pipe holds more.
+// mostLate is the most bytes that are read after the deadline. No pipe holds more.
 const mostLate = 1 << 20
 
 func (o *output) Read(b []byte) (n int, err error) {
@@ -158,11 +157,11 @@ func (o *output) Read(b []byte) (n int, err error) {
 // Ended is closed once the client itself has ended.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Exit is how the client ended. Call it after Ended.
+// Exit returns how the client ended. Call it after Ended.
 func (p *Process) Exit() Exit { return p.exit }
 
-// Finish returns once all of the client's output was passed on. Call it after Ended. The error says
-// that the client did not take its whole input.
+// Finish returns once the client's standard error was copied. Call it after Ended. The error means that the
+// client did not take its whole input.
 func (p *Process) Finish() error {
 	p.copied.Wait()
 	return p.inputErr

@@ -14,19 +14,19 @@ import (
 
 const (
 	versionHeader = "Mcp-Protocol-Version"
-	// answerHeader connects a call to its request: the MCP library shows a call only the headers.
+	// answerHeader connects a call to its request: the MCP library gives a call only the headers.
 	answerHeader = "X-Heartbeat-Answer"
-	// sessionless is the first protocol version in which each request stands for itself.
+	// sessionless is the first protocol version without sessions.
 	sessionless = "2026-07-28"
-	// sessionTimeout is when the session of a client that ended without a word is dropped. Between
-	// two tool calls a model may work for hours.
+	// sessionTimeout is how long the session of a silent client stays. Between two tool calls a model
+	// may work for hours.
 	sessionTimeout = 24 * time.Hour
 )
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	one := &beatingWriter{ResponseWriter: w, request: r.Context()}
 	defer one.beat(p.options.KeepAlive)()
-	id := rand.Text() // by which the request's calls find the answer
+	id := rand.Text()
 	r.Header.Set(answerHeader, id)
 	p.answers.Store(id, one)
 	defer p.answers.Delete(id)
@@ -37,9 +37,9 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	p.stateful.ServeHTTP(one, r)
 }
 
-// inProgress lets a call's stream begin before its result: Claude Code gives up on an answer that
-// has not begun after 60 s. The stream begins with the first comment, not at once: the client takes
-// a connection lost before that for lost, but waits 90 s for the rest of one lost later.
+// inProgress lets a call's stream begin before its result: Claude Code gives up on an answer that has not
+// begun after 60 s. The stream begins with the first comment, not at once: if the connection is lost before
+// that, the client notices at once; if it is lost later, the client waits 90 s for the rest.
 //
 // The call ends with its request, since nothing else can deliver its result.
 func (p *Proxy) inProgress(ctx context.Context, extra *mcp.RequestExtra) (context.Context, context.CancelFunc) {
@@ -57,8 +57,8 @@ func (p *Proxy) inProgress(ctx context.Context, extra *mcp.RequestExtra) (contex
 	return ctx, cancel
 }
 
-// beatingWriter lets comments be written between the events of a stream. The MCP library writes
-// each event in one Write, so a lock around Write keeps events whole.
+// beatingWriter writes comments between the events of a stream. The MCP library writes each event in one
+// Write, so a lock around Write keeps events whole.
 type beatingWriter struct {
 	http.ResponseWriter
 	request context.Context // ends with the request
@@ -104,8 +104,8 @@ func (b *beatingWriter) FlushError() error {
 	return http.NewResponseController(b.ResponseWriter).Flush()
 }
 
-// beat writes a comment at each interval, so that nobody on the way takes a quiet stream for a dead
-// one. end stops that and all use of the writer.
+// beat writes a comment at each interval, so that a quiet stream does not count as dead. end stops the
+// comments, and all use of the writer.
 func (b *beatingWriter) beat(interval time.Duration) (end func()) {
 	ticker := time.NewTicker(interval)
 	stop := make(chan struct{})
@@ -128,7 +128,7 @@ func (b *beatingWriter) beat(interval time.Duration) (end func()) {
 	}
 }
 
-// comment writes nothing to an answer that is no stream, or that may still become an error with its own status.
+// comment writes a comment, unless the answer is no stream, or may still become an error with its own status.
 func (b *beatingWriter) comment() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

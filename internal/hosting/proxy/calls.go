@@ -18,12 +18,12 @@ import (
 	"heartbeat/internal/words"
 )
 
-// otherTool is registered for calls of names that the MCP library rejected, so that they take the
-// same way. No list shows it.
+// otherTool is registered for calls of names that the MCP library did not register, so that all calls are
+// handled alike. No list shows it.
 const otherTool = "heartbeat-other"
 
-// server registers the tools with the MCP library, which checks calls against the protocol. The library's own list is
-// not used, since it sorts by name, nor its protocol error for an unknown name, which the model would not get to read.
+// server registers the tools with the MCP library, which checks calls against the protocol. It replaces the library's
+// list, which is sorted by name, and its protocol error for an unknown name, which the model would not see.
 func (p *Proxy) server() *mcp.Server {
 	server := mcp.NewServer(&mcp.Implementation{Name: ServerName, Version: serverVersion},
 		&mcp.ServerOptions{Capabilities: &mcp.ServerCapabilities{Tools: &mcp.ToolCapabilities{}}})
@@ -70,8 +70,7 @@ func (p *Proxy) server() *mcp.Server {
 	return server
 }
 
-// register reports whether the library took the tool: it panics on schemas that it dislikes, and
-// the guild's tools need not please it.
+// register reports whether the library accepted the tool: it panics on schemas that it does not support.
 func register(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (taken bool) {
 	defer func() { taken = recover() == nil }()
 	server.AddTool(tool, handler)
@@ -81,7 +80,8 @@ func register(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (take
 // otherName is the context key of the name that otherTool was called by.
 type otherName struct{}
 
-// mostRead is the longest answer that Claude Code 2.1.329 reads, in bytes. A later one may read more, so it is sent.
+// mostRead is the longest answer that Claude Code 2.1.329 reads, in bytes. A longer one is sent all the same: later
+// releases may read it.
 const mostRead = 16 << 20
 
 // call runs one tool. Every failure becomes a result that the model can read.
@@ -113,8 +113,8 @@ func (p *Proxy) call(ctx context.Context, r *mcp.CallToolRequest, name string) *
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}}
 }
 
-// answer checks the call and waits for its outcome or the end of the context, which Call may
-// ignore: neither a client's reconnect nor Close may hang on it.
+// answer checks the call and waits for its outcome or the end of the context. Call may ignore the context,
+// and must not hold up a client's reconnect or Close.
 func (p *Proxy) answer(ctx context.Context, name string, raw json.RawMessage) (string, error) {
 	tool, known := p.tools[name]
 	if !known {
@@ -153,7 +153,7 @@ func (p *Proxy) answer(ctx context.Context, name string, raw json.RawMessage) (s
 	}
 }
 
-// arguments are passed on as they came.
+// arguments returns a call's arguments as the client spelled them.
 func arguments(raw json.RawMessage) (json.RawMessage, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -185,15 +185,15 @@ func (p *Proxy) count(name string, change func(*folder.Tools, *folder.ToolUse)) 
 	return *s
 }
 
-// Stats is what the client did so far. It may be called at any time, even after Close.
+// Stats returns what the client did so far, even after Close.
 func (p *Proxy) Stats() folder.Tools {
 	p.counting.Lock()
 	defer p.counting.Unlock()
 	return p.stats
 }
 
-// Warning is a sentence about a client that works without the tools it was given, or "". It is
-// valid once the client has answered its first prompt.
+// Warning returns a sentence about a client that works without the tools it was given, or "". It is valid
+// once the client has answered its first prompt.
 func Warning(s folder.Tools) string {
 	if s.Listed || s.Configured == 0 {
 		return ""
@@ -201,12 +201,12 @@ func Warning(s folder.Tools) string {
 	return Unlisted(s)
 }
 
-// Unlisted is the warning of a client that has not asked for its tools.
+// Unlisted returns the warning about a client that has not asked for its tools.
 func Unlisted(s folder.Tools) string {
 	return fmt.Sprintf("the client never asked for the list of tools: none of the %d configured tools was available to it", s.Configured)
 }
 
-// printf logs one line: names and messages come from the client and the guild.
+// printf logs one line. It escapes names and messages, which are the client's and the guild's.
 func (p *Proxy) printf(format string, args ...any) {
 	if p.options.Log != nil {
 		p.options.Log(words.Sentence(fmt.Sprintf(format, args...)))

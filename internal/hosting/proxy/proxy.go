@@ -1,8 +1,7 @@
 // Package proxy serves the tools of a guild to one client over the Model Context Protocol, by
 // streamable HTTP (protocol 2025-03-26 and later) on /mcp.
 //
-// It listens on loopback only, and serves only the holder of its token. It knows tools and calls,
-// not the guild: a function given to it runs the calls.
+// It listens on loopback only, and serves only the holder of its token. [Options.Call] runs the calls.
 package proxy
 
 import (
@@ -45,12 +44,12 @@ type Options struct {
 	// ends when the client cancels the call or loses its connection, and when the proxy closes. An
 	// error or a panic becomes the tool's result. Calls may run at the same time.
 	Call func(ctx context.Context, tool config.Tool, args json.RawMessage) (text string, err error)
-	// Log gets one line without its newline, from any goroutine, even from a call that ends after Close.
+	// Log gets a line without its newline, from any goroutine, even after Close.
 	Log func(line string)
 	// KeepAlive is how often an open stream carries a comment; 0 means every 30 s.
 	KeepAlive time.Duration
 
-	listen func() (net.Listener, error) // for tests; nil means a free port of 127.0.0.1
+	listen func() (net.Listener, error) // nil for a free port of 127.0.0.1; tests set it
 }
 
 // Proxy is one running proxy. Its methods may be called from any goroutine.
@@ -78,8 +77,8 @@ type Proxy struct {
 	closing sync.Once
 }
 
-// Start listens on a free port of 127.0.0.1 and serves until Close. The error says which tool
-// cannot be served, or why there is no port.
+// Start listens on a free port of 127.0.0.1 and serves until Close. The error is about a tool that cannot be
+// served, or about the port.
 func Start(options Options) (*Proxy, error) {
 	tools, list, err := index(options.Tools)
 	if err != nil {
@@ -137,14 +136,14 @@ func (p *Proxy) guard(next http.Handler) http.Handler {
 	}))
 }
 
-// URL is the address in the mcp-config, such as "http://127.0.0.1:40123/mcp".
+// URL returns the address in the mcp-config, such as "http://127.0.0.1:40123/mcp".
 func (p *Proxy) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/mcp", p.port) }
 
-// Config is the mcp-config for the client, as one line of JSON. It holds the token: only the file's
-// owner may be able to read it.
+// Config returns the mcp-config for the client, as one line of JSON. It holds the token, so only its owner may
+// be able to read its file.
 func (p *Proxy) Config() []byte {
-	// Without alwaysLoad Claude Code would show the model only the tools' names, to be searched for before
-	// each first call.
+	// Without alwaysLoad Claude Code gives the model only the tools' names, and the model has to search for a
+	// tool before its first call.
 	return fmt.Appendf(nil, `{"mcpServers":{%q:{"type":"http","url":%q,"headers":{"Authorization":"Bearer %s"},"alwaysLoad":true}}}`,
 		ConfigKey, p.URL(), p.token)
 }
@@ -169,8 +168,8 @@ func (p *Proxy) Close() {
 
 const loopback = "127.0.0.1"
 
-// Environment is the client's environment, NAME=value entries of which the last of a name counts, changed
-// so that the client reaches the proxy. HTTP_PROXY would lead it to another machine's loopback.
+// Environment returns the client's environment, changed so that the client reaches the proxy: with HTTP_PROXY
+// it would reach another machine's loopback. The last NAME=value of a name counts.
 func Environment(env []string) []string {
 	last := map[string]string{}
 	for _, entry := range env {
@@ -182,8 +181,8 @@ func Environment(env []string) []string {
 	}) {
 		return env
 	}
-	env = slices.Clone(env) // the caller's stays as it is
-	// Change only the spellings in use, since one hides the other.
+	env = slices.Clone(env) // DeleteFunc changes it in place
+	// Change only the spellings in use: a new one would hide the other.
 	both := []string{"NO_PROXY", "no_proxy"}
 	used := slices.DeleteFunc(slices.Clone(both), func(name string) bool { return last[name] == "" })
 	if len(used) == 0 {
@@ -226,8 +225,8 @@ func index(tools []config.Tool) (map[string]config.Tool, []*mcp.Tool, error) {
 	return byName, list, nil
 }
 
-// inputSchema is {"type":"object", ...params}. The members keep their spelling, so that no number
-// or keyword of a schema is lost.
+// inputSchema returns {"type":"object", ...params}. The members keep their spelling, so that no number or
+// keyword of a schema is lost.
 func inputSchema(params json.RawMessage) (json.RawMessage, error) {
 	params = bytes.TrimSpace(params)
 	if len(params) == 0 || string(params) == "null" {
