@@ -15,19 +15,19 @@ import (
 	"heartbeat/internal/words"
 )
 
-// MaxNamed is how many entries of one fate are named: the last settled ones, or the first waiting ones.
+// MaxNamed is how many entries of one fate are listed: the last settled ones, or the first waiting ones.
 const MaxNamed = 100
 
 // Fates are what became of the session's entries: all in its own inbox, or those in a given inbox
-// that waited when the session began or came since.
+// that waited when the session began or were added since.
 type Fates struct {
 	folder.Entries
 	Each   []folder.Entry
 	opened []string
 }
 
-// Fates returns what became of the entries so far. A dropped entry is a dead letter that nobody wanted to see. An entry
-// with its text in a file counts as answered only if the client has opened the file. Fates takes no lock.
+// Fates returns what became of the entries so far. A dropped entry counts as a dead letter. An entry with its text in
+// a file counts as answered only if that is among the opened files. Fates takes no lock.
 func (q *Queue) Fates(opened []string) (f Fates, err error) {
 	if q.before == nil {
 		return f, nil
@@ -79,8 +79,8 @@ func (f *Fates) addWaiting(box *inbox.Inbox, v *inbox.View) error {
 	return err
 }
 
-// addOutcomes counts the last n outcomes of a file, apart from those whose text nobody has read and those without a fate, and
-// names the last of them.
+// addOutcomes counts the last n outcomes of a file, and lists the last of them. Entries whose text was not read count as
+// unread, and those without a fate not at all.
 func (f *Fates) addOutcomes(count *int, n int64, path string, entry func(line []byte) (folder.Entry, bool)) error {
 	if n <= 0 {
 		return nil
@@ -124,7 +124,7 @@ func (q *Queue) answeredEntry(line []byte) (e folder.Entry, is bool) {
 	return e, err == nil && r.EntryID != ""
 }
 
-// deadEntry reads dead letters. One that was requeued or accepted has no fate here: it waits again, or is answered.
+// deadEntry reads dead letters. A requeued or accepted one has no fate here: its entry waits again, or is answered.
 func (q *Queue) deadEntry() func(line []byte) (folder.Entry, bool) {
 	closed := sync.OnceValue(q.closedLetters)
 	return func(line []byte) (e folder.Entry, is bool) {
@@ -142,7 +142,7 @@ func (q *Queue) deadEntry() func(line []byte) (folder.Entry, bool) {
 
 func (q *Queue) closedLetters() map[string]bool {
 	all := map[string]bool{}
-	_, _ = outcomes.EachLetter(q.box, func(l inbox.Letter) bool { // after an error the letters cannot be read here either
+	_, _ = outcomes.EachLetter(q.box, func(l inbox.Letter) bool { // the caller meets its error too
 		all[l.Letter] = !l.Open()
 		return true
 	})

@@ -16,17 +16,17 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// KickOff is the prompt of a client whose hook must deliver even the first entry, at the end of this turn.
+// KickOff is the prompt of a client whose hook has to deliver even the first entry, at the end of the prompt's turn.
 const KickOff = `Reply with "ready" and nothing else: your work follows.`
 
-// ErrInFlight says that an earlier round's entry is not settled: call [Queue.Settle].
+// ErrInFlight means that an earlier round's entry is not settled: call [Queue.Settle].
 var ErrInFlight = errors.New("an entry is still in flight: settle it first")
 
-// First puts the next entry in flight and returns it as the prompt that the round's client gets on its
-// standard input, byte for byte, before that is closed. The client takes 10 MiB; an entry's text has at
-// most 2 MiB, since a longer one stays in a file that the text names. ok is false if there is no work for
-// a client: see [Queue.Waiting]. The entry is in flight even if the caller dies before it starts the
-// client; [Queue.Settle] then knows that nobody got it. Call Command first.
+// First puts the next entry in flight and returns its text, which is all that the round's client may get on
+// its standard input. The client reads 10 MiB; an entry's text has at most 2 MiB, since a longer one stays in
+// a file that the text names. ok is false if there is no work for a client: see [Queue.Waiting]. The entry is
+// in flight even if the caller dies before it starts the client; [Queue.Settle] then knows that no client got
+// it. Call Command first.
 func (q *Queue) First(ctx context.Context) (prompt string, ok bool, err error) {
 	var still inbox.Mark
 	for {
@@ -69,10 +69,10 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (prompt string, ok bool, e
 		return "", false, err
 	}
 	q.round.seq = tx.Seq()
-	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // the hook does more for it than pass on its text
+	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // for a run the hook does more than deliver the text
 		return KickOff, true, tx.Commit()
 	}
-	path, _ := agent.StartOf(tx.In(q.round.session).Known().StartNote) // of its transcript, at whose end the session continues
+	path, _ := agent.StartOf(tx.In(q.round.session).Known().StartNote) // of the transcript that the session continues
 	tx.Money().Position(q.round.session, path, claude.TranscriptSize(path), false)
 	checks, err := q.asker().ChecksOf(e)
 	if err != nil {
@@ -88,7 +88,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (prompt string, ok bool, e
 	return d.Text(), true, nil
 }
 
-// evidence is kept with the delivery until the client's hook reports more.
+// evidence returns what the delivery records until the client's hook reports more.
 func (q *Queue) evidence() recovery.Evidence {
 	return recovery.Evidence{
 		TranscriptSize: -1, SinceBoot: machine.SinceBoot(), Awake: machine.Awake(), Process: inbox.ProcessOf(os.Getpid()),
@@ -100,15 +100,15 @@ func (q *Queue) evidence() recovery.Evidence {
 // right before the start.
 func (q *Queue) Begin(ctx context.Context) error {
 	return q.changePrompt(ctx, func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
-		// A change beside the note makes the commit synced: if a power loss took the note, the
-		// entry would count as one that nobody got.
+		// Bind makes the commit synced: if a power loss took the note, the entry would count as one
+		// that no client got.
 		same := inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: d.Evidence}
 		return errors.Join(tx.Bind(same), tx.HandedOver())
 	})
 }
 
-// Started records which process has the prompt, so that nobody takes the entry from it. An error
-// changes nothing about the session.
+// Started records which process has the prompt, so that no other process takes the entry. The session can continue
+// after an error.
 func (q *Queue) Started(ctx context.Context, pid int) error {
 	return q.changePrompt(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
 		p := inbox.ProcessOf(pid)
@@ -120,7 +120,7 @@ func (q *Queue) Started(ctx context.Context, pid int) error {
 	})
 }
 
-// NotStarted gives the entry back, since no client can have it.
+// NotStarted gives the entry back: no client was started.
 func (q *Queue) NotStarted(ctx context.Context) error {
 	return q.changePrompt(ctx, func(tx *inbox.Tx, _ *inbox.Delivery, _ recovery.Evidence) error {
 		_, err := recovery.Settle(tx, q.asker(), recovery.Sight{NotHandedOver: true, Charged: true})

@@ -1,16 +1,16 @@
-// Package queue is the inbox of a hosted session: how its prompts become entries, how the client gets the
-// first one of a round as its own prompt and the others by its Stop hook, and what became of each.
+// Package queue is the inbox of a hosted session. It makes entries of prompts, hands a round's first entry to the
+// client as its prompt, and reports what became of each. The client's Stop hook delivers the other entries.
 //
 // A round is one client. Its host calls, in this order:
 //
-//	Settle    decides about what an earlier round left in flight
-//	Waiting   says whether there is work for a round
-//	Command   is the client's arguments; it wires the hook for this client alone
+//	Settle    settles what an earlier round left in flight
+//	Waiting   reports whether there is work for a round
+//	Command   returns the client's arguments, and wires the hook for this client alone
 //	First     puts the next entry in flight, and returns the client's prompt
 //	Begin     right before the client is started
 //	Started   or NotStarted, right after
-//	Settle    once the client has ended, with what its stream told
-//	Fates     what became of the entries
+//	Settle    once the client has ended, with what its output has shown
+//	Fates     returns what became of the entries
 package queue
 
 import (
@@ -40,28 +40,28 @@ import (
 // lockWait is how long to wait for the inbox's own lock.
 const lockWait = 30 * time.Second
 
-// watchPoll is how often the queue is looked at where the system sends no events.
+// watchPoll is how often the queue is polled where the system sends no events.
 const watchPoll = 5 * time.Second
 
 // Options say how a session's inbox is worked through.
 type Options struct {
 	Inbox string // path of the queue file
-	// Own says that the inbox is the session's own: everything in it belongs to the session. Its
-	// directory is made if needed.
+	// Own means that the inbox is the session's own, and all its entries are the session's. Open makes its
+	// directory.
 	Own bool
-	// Before is what a given inbox had counted when the session began; nil if it has not begun: see [Queue.CountBefore].
+	// Before is what a given inbox had counted when the session began, nil before that: see [Queue.CountBefore].
 	Before *folder.Before
-	// Dir holds the settings that wire the hook. Only this user may reach it: whoever could replace
-	// them could run commands as this user.
+	// Dir holds the settings that wire the hook. Only this user may have access: another who could replace
+	// the settings could run commands as this user.
 	Dir  string
 	Hook string // absolute path of heartbeat-stop, "" to wire none
 	Cwd  string // the client's working directory
 	Env  []string
 	// Settings say what becomes of entries and what they may cost.
 	Settings recovery.Settings
-	// Background is how long an entry waits for tasks that its turn left running in the background, 0 for not at all.
+	// Background is how long an entry waits for tasks that its turn left running in the background.
 	Background time.Duration
-	// Warn gets sentences for the log about what was found and repaired; nil drops them.
+	// Warn gets sentences about what was repaired; nil drops them.
 	Warn func(string)
 }
 
@@ -69,30 +69,28 @@ type Options struct {
 type Queue struct {
 	o       Options
 	box     *inbox.Inbox
-	lock    *disk.Lock // nil before Claim; it stays after Close, for Lost
+	lock    *disk.Lock // nil before Claim; Lost needs it after Close
 	claimed bool
 	before  *folder.Before // nil for a session that has not begun
-	// round is the present client, or the last one.
-	round round
-	// ended is the session of the round settled last, and over is the limit that ended its client.
-	ended string
-	over  *Over
-	// heldBack says that delivery has stopped: see [Queue.HoldBack].
+	round   round          // of the present client, or the last one
+	// heldBack means that delivery has stopped: see [Queue.HoldBack].
 	heldBack atomic.Bool
-	// endedEntry is the entry that the round settled last had in flight, "" for none.
-	endedEntry string
-	// unreported are the entries that no hook reported. hooksOff is what keeps hooks from running, nil
-	// if nothing is known.
-	unreported map[string]bool
-	hooksOff   *settings.Off
-	hooksRan   bool // of a client that had one of them
+
+	// Of the round settled last:
+	ended      string // its session
+	endedEntry string // the entry in flight at its end, "" for none
+	over       *Over  // the limit that ended its client
+
+	unreported map[string]bool // entries whose answer no hook reported
+	hooksOff   *settings.Off   // what keeps hooks from running, nil if nothing is known
+	hooksRan   bool            // a hook of a client with an unreported entry has run
 }
 
 type round struct {
-	start   string // its name, which its hook has too
-	session string // its session, "" if not known beforehand
-	seq     int64  // number of the first commit that may be its own, 0 before
-	hooks   bool   // nothing is known to keep it from running its hooks
+	start   string // the round's name, which its hook has too
+	session string // "" if not known beforehand
+	seq     int64  // number of the first commit that may be this round's, 0 before it
+	hooks   bool   // nothing is known to keep hooks from running
 }
 
 // Open opens the inbox without changing it, so that a finisher can open the inbox of a dead session.
@@ -116,14 +114,14 @@ func Open(o Options) (*Queue, error) {
 	return q, nil
 }
 
-// Watch signals every commit of another process.
+// Watch returns a watcher, which signals every commit of another process.
 func (q *Queue) Watch() *inbox.Watcher { return q.box.Watch(watchPoll) }
 
-// Path is the absolute path of the queue file.
+// Path returns the absolute path of the queue file.
 func (q *Queue) Path() string { return q.box.Path() }
 
 // Claim keeps launchers and other hosts off the inbox until [Queue.Close]. The error is a [claim.BusyError]
-// if somebody else works on it, or refuses an inbox whose state others could forge.
+// if another process works on the inbox, or refuses an inbox whose state other users could forge.
 func (q *Queue) Claim(ctx context.Context) (err error) {
 	if q.lock, err = claim.Take(q.box); err != nil {
 		return err
@@ -145,8 +143,8 @@ func (q *Queue) Claim(ctx context.Context) (err error) {
 // Lost is [claim.Lost] of this inbox, also after [Queue.Close].
 func (q *Queue) Lost() error { return claim.Lost(q.box, q.lock) }
 
-// Close lets others work on the inbox, and removes the settings. Before [Queue.Claim] it does
-// nothing: the settings then belong to the session's host.
+// Close releases the inbox and removes the settings. Before [Queue.Claim] it does nothing: the settings are
+// then the session host's.
 func (q *Queue) Close() error {
 	if !q.claimed {
 		return nil
@@ -172,8 +170,8 @@ func (q *Queue) HoldBack(ctx context.Context) error {
 	return err
 }
 
-// Put appends an entry. A used ID appends nothing, and the receipt says where that entry is;
-// without an ID the entry gets one. A blank text is no entry: ok is false.
+// Put appends an entry. With a used ID it appends nothing, and the receipt has the place of that ID's entry;
+// without an ID the entry gets one. With a blank text it does nothing, and ok is false.
 func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok bool, err error) {
 	if strings.TrimSpace(text) == "" {
 		return r, false, nil
@@ -188,7 +186,7 @@ func (q *Queue) Put(ctx context.Context, id, text string) (r inbox.Receipt, ok b
 	return r, err == nil, err
 }
 
-// transact runs a transaction and passes on its warnings. What has the inbox's name once that is lost is not touched.
+// transact runs a transaction and passes on its warnings. If the inbox is lost, what has its name now is not touched.
 func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err error) {
 	if err := q.Lost(); err != nil {
 		return err
@@ -206,7 +204,7 @@ func (q *Queue) transact(ctx context.Context, do func(*inbox.Tx) error) (err err
 	return do(tx)
 }
 
-// asker lets package recover decide for this host, which has the prompt itself until its client is started.
+// asker returns this host as package recover sees it: the prompt is the host's until its client is started.
 func (q *Queue) asker() recovery.Asker {
 	return recovery.Asker{
 		Settings: q.o.Settings, Box: q.box, Client: inbox.Process{PID: os.Getpid()},
@@ -222,7 +220,7 @@ func countsOf(n inbox.Totals) (b folder.Before) {
 	return b
 }
 
-// CountBefore is what a given inbox has counted when a session begins with it.
+// CountBefore returns what a given inbox has counted when a session begins with it.
 func (q *Queue) CountBefore(ctx context.Context) (b folder.Before, err error) {
 	v, err := q.box.View()
 	if err != nil {
@@ -238,9 +236,9 @@ func (q *Queue) CountBefore(ctx context.Context) (b folder.Before, err error) {
 	return b, err
 }
 
-// Command is the command of the next round's client: the given arguments, with the settings that wire the hook and, if
-// the arguments leave it open, a session known beforehand. resume is the session to continue instead of one that the
-// arguments name; "" for none. The settings replace those of an earlier round.
+// Command returns the command of the next round's client: the given arguments, with the settings that wire the hook
+// and, unless the arguments name a session, a new session's ID. resume is the session to continue instead of one that
+// the arguments name, "" for none. The settings replace those of an earlier round.
 func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	start, err := machine.RandomName()
 	if err != nil {
@@ -260,7 +258,7 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	return command, nil
 }
 
-// Environ is the environment of the session's client.
+// Environ returns the environment of the session's client.
 func (q *Queue) Environ(environ []string) []string {
 	return client.Of(claude.Command, []string{claude.Command}).Environ(environ, q.box.Path(), q.o.Background)
 }

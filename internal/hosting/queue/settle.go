@@ -14,42 +14,42 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Exit is what was seen of a client that has ended. The zero value says that nobody saw its end.
+// Exit is what was seen of a client that has ended. The zero value means that its end was not seen.
 type Exit struct {
-	// Known says that its standard output was read to the end.
+	// Known means that the client's standard output was read to the end.
 	Known bool
-	// Session is the last session ID in its messages, "" for none.
+	// Session is the last session ID in the client's messages, "" for none.
 	Session string
-	// Began says that there was a system message with subtype init, or a message of another type
-	// than a result: before that, the client asks no model.
+	// Began means that there was a system message with subtype init, or a message of another type
+	// than a result. Before that, the client asks no model.
 	Began bool
-	// Asked says that the model answered: there was an assistant message whose model is not <synthetic>.
+	// Asked means that the model answered: there was an assistant message whose model is not <synthetic>.
 	Asked bool
-	// Succeeded says that its last result message is no error; Turns is that message's count.
+	// Succeeded means that the last result message is no error; Turns is that message's count.
 	Succeeded bool
 	Turns     int
-	// Failure is the API error that ended its last turn, nil for none. Under -p the client may end
-	// its hook before the hook has recorded the error.
+	// Failure is the API error that ended the last turn, nil for none. Under -p the client may end its
+	// hook before the hook has recorded the error.
 	Failure *inbox.Failure
-	// Reason is why its entry was not answered, as a dead letter should say it, such as
-	// [inbox.ReasonCanceled]; "" to leave that open.
+	// Reason is why the entry was not answered, for a dead letter, such as [inbox.ReasonCanceled]; ""
+	// leaves the reason open.
 	Reason inbox.Reason
 	// Over is the limit that ended the client, nil for none.
 	Over *Over
-	// Turn is the end of its last turn by its own output, nil if it did not report that or had more
-	// to do. It counts only if no hook reported the end.
+	// Turn is the end of the last turn by the client's own output, nil if that shows no end, or shows
+	// tasks in the background. It counts only if no hook reported the end.
 	Turn *Turn
 }
 
-// Turn is the end of a turn by the client's result line: no error, after an answer of the model.
+// Turn is the end of a turn by the client's result line, which is no error and follows an answer of the model.
 type Turn struct {
 	Reply string
-	// At is when the line was read, for a caller that does not know which client printed it; zero otherwise.
+	// At is when the line was read, if the caller does not know which client printed it; otherwise zero.
 	At time.Time
 }
 
-// Settle decides about the entry in flight after the client has ended: see [recovery.Settle]. Without an
-// entry it only holds delivery after an error, so it may be called whenever no client runs.
+// Settle settles the entry in flight after the client has ended: see [recovery.Settle]. Without an entry it
+// only holds delivery after an error, so it may be called whenever no client runs.
 func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err error) {
 	q.ended, q.over = cmp.Or(x.Session, q.round.session), x.Over
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
@@ -65,7 +65,6 @@ func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err
 		}
 		return err
 	})
-	report.Cursor = 0 // of no interest here
 	return report, err
 }
 
@@ -102,14 +101,14 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	return report, err
 }
 
-// printed reports whether the client's own output shows the turn of the entry that was its prompt, which no hook
-// reported: none ran, or the Stop found no room to record it. The output says nothing about an entry that a
-// Stop handed over: the client may never have taken it.
+// printed reports whether the client's own output shows the end of its prompt's turn. No hook may have reported it:
+// none ran, or the Stop found no room to record it. The output shows nothing about an entry that a Stop delivered: the
+// client may never have read that.
 func (x Exit) printed(d *inbox.Delivery) bool {
 	return x.Turn != nil && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
 }
 
-// Unreported says why answers are known only from the client's result line, "" if the hook reported all of them.
+// Unreported explains why answers are known only from the client's result line, "" if hooks reported all answers.
 func (q *Queue) Unreported() string {
 	if len(q.unreported) == 0 {
 		return ""
@@ -124,14 +123,14 @@ func (q *Queue) Unreported() string {
 	return fmt.Sprintf("%s: that %s answered is known from its own result line alone", why, words.Count(len(q.unreported), "prompt was", "prompts were"))
 }
 
-// isCommand reports whether the client took its prompt for a command of its own, such as /cost: it
+// isCommand reports whether the client took its prompt for a command of its own, such as /cost: the client
 // then succeeds without asking the model, and reports no prompt to its hook.
 func (x Exit) isCommand() bool {
 	return x.Known && !x.Asked && x.Succeeded && x.Turns == 0
 }
 
-// noteFailure records the error in the stream, unless a hook has recorded it, and returns the error
-// that ended the session's last turn.
+// noteFailure records the API error that the client printed, unless a hook has recorded it, and returns the
+// error that ended the session's last turn.
 func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 	d := tx.InFlight()
 	since := q.round.seq
@@ -165,11 +164,11 @@ func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 // Next is the state of the inbox between two rounds.
 type Next struct {
 	Waits bool // an entry waits
-	// Hold is why it has to wait longer: for a person, or until a back-off ends.
+	// Hold is why the entry has to wait longer: for a person, or until a back-off ends.
 	recovery.Hold
 }
 
-// Waiting says whether another round is due.
+// Waiting reports whether another round is due.
 func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 	for {
 		err = q.transact(ctx, func(tx *inbox.Tx) error {
@@ -185,8 +184,8 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 	}
 }
 
-// Resumable is the session to continue in another round, "" for none: the last one whose
-// conversation the client has kept.
+// Resumable returns the session to continue in another round, "" for none: the last one whose conversation
+// the client has stored.
 func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
 		all, err := tx.Sessions()
@@ -210,7 +209,7 @@ type Over struct {
 	Took time.Duration
 }
 
-// InFlight is the entry in flight, nil for none.
+// InFlight returns the entry in flight, nil for none.
 func (q *Queue) InFlight() (d *inbox.Delivery, err error) {
 	view, err := q.box.View()
 	if err != nil {
@@ -220,7 +219,7 @@ func (q *Queue) InFlight() (d *inbox.Delivery, err error) {
 	return d, view.Close()
 }
 
-// OverTime is [recovery.OverTime] of an entry in flight.
+// OverTime is [recovery.OverTime] with this inbox's limits.
 func (q *Queue) OverTime(d *inbox.Delivery) *Over {
 	if v := recovery.OverTime(d, q.o.Settings.Limits); v != nil {
 		return &Over{*v, recovery.Took(d).Round(100 * time.Millisecond)}
@@ -228,8 +227,8 @@ func (q *Queue) OverTime(d *inbox.Delivery) *Over {
 	return nil
 }
 
-// Limit words the limit that ended the round settled last, "" for none: the limit of an entry whose turn
-// was stopped, or of its session. The next client then begins its own conversation: see [client.Anew].
+// Limit describes the limit that ended the round settled last, "" for none: the limit of an entry whose turn
+// was stopped, or of its session. After one, the next client begins a conversation of its own: see [client.Anew].
 func (q *Queue) Limit(ctx context.Context) (why string, err error) {
 	if q.ended == "" {
 		return "", nil
