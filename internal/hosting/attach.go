@@ -24,12 +24,12 @@ var attachVerb = cli.Verb{
 	Name:  "attach",
 	Args:  "ID",
 	IDs:   sessionIDs,
-	Short: "print a session's messages, and go on with what comes",
-	Long: `Print the messages of a session from a number on, each once and in order, and those
-that come, until the session has ended. No reader holds the session up. With --json a
-message is {"n":1,"at":"...","type":"assistant","content":{...}}, where content is what
-the client wrote, and otherwise one line with the beginning of its text. To go on later,
-pass the next number with --from.
+	Short: "print a session's messages, and later ones as they arrive",
+	Long: `Print the messages of a session from a number on, each once and in order, and later
+ones as they arrive, until the session has ended. A slow reader does not delay the
+session. With --json a message is {"n":1,"at":"...","type":"assistant","content":{...}},
+where content is what the client wrote, and otherwise one line with the beginning of its
+text. To continue later, pass the next number with --from.
 
 ` + whichID + `
 
@@ -67,8 +67,8 @@ func (h *hosted) follow(from int64, show func(stream.Stored) error, s cli.Stream
 	})
 }
 
-// messages yields the session's messages from a number on, and unless follow is nil also later ones
-// until the session has ended or follow says no.
+// messages yields the session's messages from a number on, and unless follow is nil also later ones until the session
+// has ended or follow returns false.
 func (h *hosted) messages(ctx context.Context, from int64, follow func() bool) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		db := store.In(folder.Root(h.DB), "")
@@ -116,9 +116,9 @@ func printerOf(o *oneFlags, s cli.Streams) func(stream.Stored) error {
 			at = m.At.Local().Format(time.TimeOnly)
 		}
 		line := flat.Value(m.Content)
-		said := []string{line.Get("subtype").Text(), line.Get("error").Text(), line.Get("result").Text()}
-		said = append(said, contents(line.Get("message", "content"))...)
-		text := words.Brief(strings.Join(strings.Fields(strings.Join(said, " ")), " "))
+		parts := []string{line.Get("subtype").Text(), line.Get("error").Text(), line.Get("result").Text()}
+		parts = append(parts, contents(line.Get("message", "content"))...)
+		text := words.Brief(strings.Join(strings.Fields(strings.Join(parts, " ")), " "))
 		t.AddLine(at, strconv.FormatInt(m.N, 10), m.Type, text)
 		return shown.Table(t)
 	}

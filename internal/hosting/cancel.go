@@ -24,12 +24,13 @@ var cancelVerb = cli.Verb{
 	IDs:   sessionIDs,
 	Short: "end a session",
 	Long: `End a session: its client gets SIGTERM, and its whole process tree SIGKILL after the
-grace; it is reported as cancelled. cancel returns once the host has taken note, and
-with --wait once that is done. A session whose host was killed is finished here.
+grace; it is reported as cancelled. cancel returns once the host has accepted the
+request, with --wait once the session has ended. If the host was killed, cancel finishes
+the session itself.
 
-With --warm nothing more is delivered, and the entry in flight is answered first, for
---drain-timeout at the most. What is not answered by then the session's --on-orphan
-settles: retry gives it back, uncounted, deadletter sets it aside as stopped.
+With --warm nothing more is delivered, and the entry in flight has --drain-timeout to be
+answered. An entry without an answer by then is settled by the session's --on-orphan:
+retry gives it back, uncounted, deadletter sets it aside as stopped.
 
 ` + whichID + `
 
@@ -96,7 +97,7 @@ func (c cancelled) sentence() string {
 	return fmt.Sprintf("session %s is asked to end: %s shows what becomes of it", c.SessionID, words.Shell(command, "status", c.SessionID))
 }
 
-// requestEnd asks the session's host to end it, or does what a dead host left undone.
+// requestEnd makes the session's host end it, or completes what a dead host left.
 func (h *hosted) requestEnd(end attach.End) (cancelled, error) {
 	c := cancelled{SessionID: h.ID, Status: h.State.Status, Already: h.Status.Ended()}
 	if c.Already {
@@ -111,7 +112,6 @@ func (h *hosted) requestEnd(end attach.End) (cancelled, error) {
 	if err := h.reopen(); err != nil {
 		return c, err
 	}
-	var refused attach.Refused
 	switch {
 	case h.Status.Ended():
 		c.Status, c.Already = h.State.Status, true
@@ -122,7 +122,7 @@ func (h *hosted) requestEnd(end attach.End) (cancelled, error) {
 		return c, err
 	case end.Warm:
 		return c, fmt.Errorf("ask the session's host: %w: try again, or cancel it without --warm", err)
-	case errors.As(err, &refused):
+	case errors.As(err, new(attach.Refused)):
 		return c, err
 	}
 	return c, h.signal() // the host has no socket yet, is of another release, or hangs
@@ -132,7 +132,7 @@ func (h *hosted) requestEnd(end attach.End) (cancelled, error) {
 func (h *hosted) signal() error {
 	p := h.State.Host
 	if p == nil {
-		return fmt.Errorf("session %s is only starting: try again", h.ID)
+		return fmt.Errorf("session %s is still starting: try again", h.ID)
 	}
 	alive, known := p.Alive()
 	if !known {
@@ -141,17 +141,16 @@ func (h *hosted) signal() error {
 	if !alive {
 		return fmt.Errorf("the host of session %s has just ended: try again", h.ID)
 	}
-	if open, _ := machine.HasOpen(p.PID, h.LockPath()); !open { // others may have forged the record
+	if open, _ := machine.HasOpen(p.PID, h.LockPath()); !open { // the record may be forged
 		return fmt.Errorf("process %d, which the record of session %s names as its host, does not hold the session's lock: nothing was signalled", p.PID, h.ID)
 	}
-	its := machine.Entry{PID: p.PID, Start: p.Start}
-	if err := guardian.Send(its, syscall.SIGTERM); err != nil {
+	if err := guardian.Send(machine.Entry{PID: p.PID, Start: p.Start}, syscall.SIGTERM); err != nil {
 		return fmt.Errorf("signal the host of session %s, process %d: %w", h.ID, p.PID, err)
 	}
 	return nil
 }
 
-// finish does what the session's dead host left undone.
+// finish completes what the session's dead host left.
 func (h *hosted) finish() (folder.Status, error) {
 	outcome, err := session.Finish(context.Background(), h.Dir(), false)
 	if errors.Is(err, session.ErrHosted) { // another process may be finishing it

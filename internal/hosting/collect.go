@@ -38,15 +38,15 @@ heartbeat-host gc --older-than 7d --dry-run --json`,
 	Build: func(f *pflag.FlagSet) cli.Action {
 		o := gcFlags{Older: cli.Span(30 * 24 * time.Hour)}
 		o.add(f)
-		f.Var(&o.Older, "older-than", "remove the folders of sessions that ended so long ago")
+		f.Var(&o.Older, "older-than", "remove the folders of sessions that ended at least this long ago")
 		f.Lookup("older-than").DefValue = "30d"
-		f.BoolVar(&o.Unanswered, "unanswered", false, "remove them even if entries of theirs wait")
-		f.BoolVar(&o.DryRun, "dry-run", false, "only say what would be done")
+		f.BoolVar(&o.Unanswered, "unanswered", false, "also remove folders whose entries wait")
+		f.BoolVar(&o.DryRun, "dry-run", false, "only print what would be done")
 		return actionOf(f, cli.NoArgs, func(s cli.Streams) error { return collect(&o, s) })
 	},
 }
 
-// collected is what gc did with a session, and its JSON.
+// collected is what gc did with a session, as JSON.
 type collected struct {
 	SessionID string        `json:"sessionId"`
 	Folder    string        `json:"folder"`
@@ -80,7 +80,7 @@ func collect(o *gcFlags, s cli.Streams) error {
 	return problems
 }
 
-// collectOne returns what was done with a session, nil for nothing.
+// collectOne removes or finishes one session, and returns what it did, nil for nothing.
 func collectOne(f folder.Folder, o *gcFlags) (done *collected, err error) {
 	h := &hosted{View: folder.View{Folder: f}}
 	if err := h.reopen(); errors.Is(err, fs.ErrNotExist) {
@@ -112,8 +112,7 @@ func collectOne(f folder.Folder, o *gcFlags) (done *collected, err error) {
 		} else {
 			err = h.Purge(context.Background(), before, o.Unanswered)
 		}
-		var kept *folder.KeptError
-		if errors.As(err, &kept) {
+		if kept, is := errors.AsType[*folder.KeptError](err); is {
 			note("kept", fmt.Sprintf("keep %s: %s", h.Dir(), kept.Reason))
 			done.Why, err = kept.Reason, nil
 		} else if err == nil {

@@ -17,12 +17,12 @@ import (
 
 var drainVerb = cli.Verb{
 	Name:  "drain-dlq",
-	Short: "report what the guild was not told yet",
-	Long: `Report what the guild has not taken yet, and bring its table the transcripts that it
-lacks, as hosts and their guardians do for their own sessions. Sessions whose host was
-killed are finished first. Without --once it goes on, every --every, until a signal
-comes. Files of the babysitter of shardworks in the dlq folder beside the database are
-sent as well, to --guild. What the guild has refused is sent again only with --refused.
+	Short: "send the guild the reports that it lacks",
+	Long: `Send the guild the reports that it does not have, and fill in its table of transcripts,
+as hosts and their guardians do for their own sessions. Sessions whose host was killed
+are finished first. Without --once that is repeated every --every until a signal arrives.
+Files of the babysitter of shardworks in the dlq folder beside the database are sent as
+well, to --guild. What the guild has refused is sent again only with --refused.
 
 Exit status: 0 no report is left; 1 some are, and the sentences say why; 128+n
 signal n ended it.`,
@@ -35,9 +35,9 @@ heartbeat-host drain-dlq --every 1m`,
 		every := cli.Span(30 * time.Second)
 		o.add(f)
 		f.BoolVar(&once, "once", false, "return after one pass")
-		f.Var(&every, "every", "how long to rest between two passes")
+		f.Var(&every, "every", "how long to wait between two passes")
 		f.Var(cli.Named(&how.GuildURL, "name a URL, or leave the flag out"), "guild", "the guild's `URL`, for reports of sessions that have no folder here")
-		f.BoolVar(&how.Refused, "refused", false, "send those again, too, that the guild has refused")
+		f.BoolVar(&how.Refused, "refused", false, "also send reports that the guild has refused")
 		return actionOf(f, func(args []string) error {
 			switch {
 			case once && f.Changed("every"):
@@ -83,7 +83,7 @@ func drain(ctx context.Context, o *shownFlags, how session.DrainOptions, s cli.S
 			}
 			problems = errors.Join(problems, o.show(s, r, outcomeSentence(r)))
 		}
-		if !errors.Is(err, guild.ErrDraining) { // another process does it
+		if !errors.Is(err, guild.ErrDraining) { // another process sends them
 			problems = errors.Join(problems, err)
 		}
 	}

@@ -28,9 +28,8 @@ type shownFlags struct {
 	Color string
 }
 
-// add declares the flags of a verb that shows sessions.
 func (o *shownFlags) add(f *pflag.FlagSet) {
-	f.Var(cli.Named(&o.DB, "name a database, or leave the flag out"), "db", "look for sessions beside this database (`path`), in place of all that this user hosts")
+	f.Var(cli.Named(&o.DB, "name a database, or leave the flag out"), "db", "only sessions beside this database (`path`), instead of all that this user hosts")
 	f.BoolVar(&o.JSON, "json", false, "print JSON, one object a line")
 }
 
@@ -39,7 +38,7 @@ type oneFlags struct {
 	ID string
 }
 
-// parse takes the argument of a verb with one, its session, then runs further checks.
+// parse returns a check of a verb's arguments: the ID of its session, then further checks.
 func (o *oneFlags) parse(more ...func() error) func(args []string) error {
 	return func(args []string) error {
 		if len(args) == 0 || args[0] == "" {
@@ -55,7 +54,7 @@ func (o *oneFlags) parse(more ...func() error) func(args []string) error {
 	}
 }
 
-// action is [actionOf] for a verb with one argument, its session, with which do is called.
+// action is [actionOf] for a verb about one session, with which it calls do.
 func (o *oneFlags) action(f *pflag.FlagSet, do func(*hosted, cli.Streams) error, more ...func() error) cli.Action {
 	return actionOf(f, o.parse(more...), func(s cli.Streams) error {
 		named, problems := sessions(&o.shownFlags, o.ID)
@@ -88,7 +87,7 @@ func folders(o *shownFlags) ([]folder.Folder, error) {
 	return all, errors.Join(problems, err)
 }
 
-// databases returns the selected databases. Root acts as the owner of a given one's directory from then on.
+// databases returns the selected databases. If one is given, root becomes its directory's owner.
 func databases(o *shownFlags) ([]string, error) {
 	if o.DB == "" {
 		return folder.Databases()
@@ -100,8 +99,8 @@ func databases(o *shownFlags) ([]string, error) {
 	return []string{db}, err
 }
 
-// sessions reads the selected sessions whose IDs begin with id. The error names what could not be
-// read; those are left out.
+// sessions returns the selected sessions whose IDs begin with id. It leaves out those that could not be
+// read, which the error names.
 func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 	found, problems := folders(o)
 	found = slices.DeleteFunc(found, func(f folder.Folder) bool { return !strings.HasPrefix(f.ID, id) })
@@ -112,7 +111,7 @@ func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 	return all, errors.Join(problems, err)
 }
 
-// pick returns the session that id names among those whose IDs begin with it. problems say why there may be others.
+// pick returns the session that id names among those whose IDs begin with id. problems is why there may be others.
 func pick(named []*hosted, id string, problems error) (*hosted, error) {
 	whole := slices.DeleteFunc(slices.Clone(named), func(h *hosted) bool { return h.ID != id })
 	if len(whole) > 0 { // an exact ID wins over longer ones

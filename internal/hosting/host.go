@@ -23,20 +23,18 @@ import (
 )
 
 const (
-	// exitLater (EX_TEMPFAIL of sysexits(3)) means that trying later may work. exitConfig
-	// (EX_CONFIG) means an unusable configuration.
-	exitLater  = 75
-	exitConfig = 78
+	exitLater  = 75 // EX_TEMPFAIL of sysexits(3): a later start may succeed
+	exitConfig = 78 // EX_CONFIG: the configuration cannot be used
 	// configTimeout is how long a config may take to arrive.
 	configTimeout = time.Minute
 	// hostVerb is the hidden verb of the process that hosts a session. The session's ID follows it
 	// for people who read a list of processes.
 	hostVerb = "__host"
-	// upTimeout is how long a session may take to come up.
+	// upTimeout is how long a session may take to start.
 	upTimeout = 2 * time.Minute
 )
 
-// read reads and checks the config. After a [*config.Problem] the order still has what is known of the session.
+// read reads and checks the config. After a [*config.Problem] the order has the config's valid members.
 func (o *order) read(stdin *os.File) (err error) {
 	for _, path := range []*string{&o.Inbox, &o.Claude} { // the session has another working directory
 		if *path == "" || path == &o.Claude && filepath.Base(*path) == *path {
@@ -88,8 +86,8 @@ func readConfig(path string, stdin *os.File, patience time.Duration) ([]byte, er
 	}
 }
 
-// host hosts the session in this process until its end, and calls started once it is up. The error
-// says why it never came up: a [*refusal] if the session has reported that itself.
+// host hosts the session in this process until its end, and calls started once it is up. The error is why
+// the session never was up, a [*refusal] if the session has reported that itself.
 func (o *order) host(started func(session.Up)) (err error) {
 	if o.Hook, err = cli.Beside("heartbeat-stop"); err != nil {
 		return err
@@ -114,13 +112,12 @@ func (o *order) host(started func(session.Up)) (err error) {
 	return &refusal{Why: why, SessionID: o.Config.SessionID, Status: status}
 }
 
-// keepFailure records that the session failed, and sends the record if the guild takes it at once. It does
-// nothing if the session's ID or database is unknown, if the session is or was hosted (it has its own
-// record), or if it can be started later. Callers of the babysitter's interface never start it again.
+// keepFailure reports the failure to the guild, or stores the report if the guild does not take it at once. It
+// does nothing if the session's ID or database is unknown, if the session is or was hosted (it has its own
+// report), or if it can be started later, which callers of the babysitter's interface never do.
 func (o *order) keepFailure(why error) error {
-	var told *refusal
 	c := o.Config
-	if c.SessionID == "" || c.DBPath == "" || errors.Is(why, session.ErrUsed) || errors.As(why, &told) || session.Passes(why) && !o.seed {
+	if c.SessionID == "" || c.DBPath == "" || errors.Is(why, session.ErrUsed) || errors.As(why, new(*refusal)) || session.Passes(why) && !o.seed {
 		return nil
 	}
 	f, err := folder.At(c.DBPath, c.SessionID)
@@ -138,7 +135,7 @@ func (o *order) keepFailure(why error) error {
 	client, err := guild.New(guild.Options{URL: c.GuildToolURL, SessionID: c.SessionID, Once: true, RequestTimeout: 5 * time.Second})
 	if err == nil && box.SendUnkept(ctx, client, record) == nil {
 		return nil
-	} // otherwise the URL may be what is wrong with the config
+	} // the URL itself may be wrong
 	if err = folder.MakeRoot(f.DB); err == nil {
 		_, _, err = box.Decide(ctx, record, c.GuildToolURL, 0, nil)
 	}
@@ -151,19 +148,17 @@ func (o *order) keepFailure(why error) error {
 	return err
 }
 
-// refusal says why a session is not hosted, as a line of JSON.
+// refusal is why a session is not hosted, as a line of JSON.
 type refusal struct {
-	Why  string `json:"error"`
-	Path string `json:"path,omitempty"`
-	// SessionID is set if it is known.
-	SessionID string `json:"sessionId,omitempty"`
-	// Status is the command's exit status. It is not printed.
-	Status int `json:"status,omitempty"`
+	Why       string `json:"error"`
+	Path      string `json:"path,omitempty"`
+	SessionID string `json:"sessionId,omitempty"` // "" if unknown
+	Status    int    `json:"status,omitempty"`    // the command's exit status, which is not printed
 }
 
 func (r *refusal) Error() string { return r.Why }
 
-// refused is the refusal, of which the guild was told, or which says why not.
+// reportRefusal returns the refusal, after it was reported to the guild, or with why it could not be.
 func (o *order) reportRefusal(err error) *refusal {
 	r := o.refusal(err)
 	if unkept := o.keepFailure(err); unkept != nil {
@@ -173,13 +168,11 @@ func (o *order) reportRefusal(err error) *refusal {
 }
 
 func (o *order) refusal(err error) *refusal {
-	var told *refusal
-	if errors.As(err, &told) {
-		return told
+	if reported, is := errors.AsType[*refusal](err); is {
+		return reported
 	}
 	r := &refusal{Why: err.Error(), SessionID: o.Config.SessionID, Status: cli.ExitError}
-	var p *config.Problem
-	if errors.As(err, &p) {
+	if p, is := errors.AsType[*config.Problem](err); is {
 		r.Path, r.Status = p.Path, exitConfig
 	}
 	if session.Passes(err) {
@@ -188,7 +181,7 @@ func (o *order) refusal(err error) *refusal {
 	return r
 }
 
-// report is what the hosting process says about its start.
+// report is what the hosting process reports of its start.
 type report struct {
 	Up      *session.Up `json:"up,omitempty"`
 	Refusal *refusal    `json:"refusal,omitempty"`
@@ -214,7 +207,7 @@ func (o *order) detach() (*session.Up, error) {
 	}
 	defer func() { _ = out.Close() }() // the report was read
 	go func() {
-		defer func() { _ = stdin.Close() }() // a host that does not get all of it reports that
+		defer func() { _ = stdin.Close() }() // the host reports options that are not complete
 		_ = cli.PrintJSON(stdin, o.Options)
 	}()
 	r, err := awaitReport(out.(*os.File))
@@ -240,7 +233,7 @@ func awaitReport(pipe *os.File) (r report, err error) {
 	return r, err
 }
 
-// giveUp ends a host that is not up. It sends SIGTERM first, so that the host can clean up.
+// giveUp ends a host that is not up, first by SIGTERM, so that the host can clean up.
 func giveUp(host *exec.Cmd, why error, log string) error {
 	gone := make(chan error, 1)
 	go func() { gone <- host.Wait() }()
@@ -254,9 +247,9 @@ func giveUp(host *exec.Cmd, why error, log string) error {
 	return fmt.Errorf("the session's host, process %d: %w: %s may say more", host.Process.Pid, why, log)
 }
 
-// serveHost is the process that hosts a session. It reads its options from stdin.
+// serveHost runs the process that hosts a session, whose options it reads from stdin.
 func serveHost(s cli.Streams) int {
-	up, err := unix.FcntlInt(os.Stdout.Fd(), unix.F_DUPFD_CLOEXEC, 0) // the log takes the place of stdout
+	up, err := unix.FcntlInt(os.Stdout.Fd(), unix.F_DUPFD_CLOEXEC, 0) // the log replaces stdout
 	if err != nil {
 		s.Complain(fmt.Errorf("start the session's host: %w", err))
 		return cli.ExitError

@@ -21,9 +21,9 @@ var listVerb = cli.Verb{
 	Name:  "list",
 	Short: "show one line for each session",
 	Long: `Show one line for each session that this user hosts or has hosted: its state, since
-when, what became of its entries, and why it ended; of one that has not ended, what is
-wrong with its inbox, as heartbeat status says it. A session whose host was killed is
-shown as dead until somebody finishes it (cancel, gc, drain-dlq).`,
+when, what became of its entries, and why it ended; until it has ended, also what is
+wrong with its inbox, as heartbeat status shows it. A session whose host was killed is
+dead until it is finished (by cancel, gc or drain-dlq).`,
 	Example: `heartbeat-host list --running
 heartbeat-host list --json | jq -r 'select(.status == "failed") | .sessionId'`,
 	Build: func(f *pflag.FlagSet) cli.Action {
@@ -71,7 +71,7 @@ func byStart(o *shownFlags) ([]*hosted, error) {
 	return all, err
 }
 
-// maxOffered bounds the sessions that a shell offers: a person who presses Tab reads one screen at most.
+// maxOffered bounds the sessions that a shell offers: more do not fit on a screen.
 const maxOffered = 200
 
 // offeredSessions returns the sessions that a shell offers, running ones first. Unreadable ones are left out.
@@ -95,7 +95,7 @@ func (h *hosted) shown() any {
 	}{&state, h.troubles}
 }
 
-// loadTroubles finds the troubles of the inboxes of sessions that have not ended.
+// loadTroubles sets the troubles of sessions that have not ended.
 func loadTroubles(all []*hosted) {
 	open := slices.DeleteFunc(slices.Clone(all), func(h *hosted) bool { return h.Status.Ended() })
 	paths := make([]string, len(open))
@@ -142,7 +142,7 @@ func cost(usd *float64) string {
 	return fmt.Sprintf("$%.4f", *usd)
 }
 
-// why is one sentence on the session's state, or "".
+// why explains the session's state in one sentence, or is "".
 func (h *hosted) why() string {
 	switch {
 	case h.Status == folder.Dead && h.State.Version == 0:

@@ -19,10 +19,8 @@ import (
 )
 
 const (
-	// maxLogLine is how many bytes of a line are shown.
-	maxLogLine = 1 << 20
-	// logPoll is how often a followed log is read.
-	logPoll = 200 * time.Millisecond
+	maxLogLine = 1 << 20                // bytes of a line that are shown
+	logPoll    = 200 * time.Millisecond // between two reads of a followed log
 )
 
 var logsVerb = cli.Verb{
@@ -31,7 +29,7 @@ var logsVerb = cli.Verb{
 	IDs:   sessionIDs,
 	Short: "print the log of a session's host",
 	Long: `Print the end of a session's log: what its host did, the tool calls, and what the
-client wrote to stderr. With --follow it goes on until the host is done. With --json a line is an object: {"line":"..."}.
+client wrote to stderr. With --follow also later lines, until the host is done. With --json a line is an object: {"line":"..."}.
 
 ` + whichID + `
 
@@ -78,7 +76,7 @@ func (h *hosted) logs(asJSON bool, count int, follow bool, s cli.Streams) (err e
 	return untilSignal(func(ctx context.Context) error { return followLog(ctx, h, file, at, show, s) })
 }
 
-// lastLines is the offset of the last count lines of a file; 0 means all.
+// lastLines returns the offset of the last count lines of a file; a count of 0 means all.
 func lastLines(file *disk.File, count int) (int64, error) {
 	info, err := file.Stat()
 	if err != nil || count == 0 {
@@ -95,7 +93,7 @@ func lastLines(file *disk.File, count int) (int64, error) {
 }
 
 // printLog prints the lines of a log from an offset on and returns where it stopped: before an
-// unfinished last line, unless all is set. A log that somebody has cut meanwhile is printed from its start.
+// unfinished last line, unless all is set. A log that has become shorter is printed from its start.
 func printLog(file *disk.File, at int64, all bool, show func(line []byte) error) (int64, error) {
 	if info, err := file.Stat(); err == nil && info.Size < at {
 		at = 0
@@ -105,7 +103,7 @@ func printLog(file *disk.File, at int64, all bool, show func(line []byte) error)
 		if !whole && !all {
 			return false
 		}
-		if more := end - start - int64(len(line)); more > 2 { // more than the line's end
+		if more := end - start - int64(len(line)); more > 2 { // more than CRLF
 			line = fmt.Appendf(nil, "%s... and %d more bytes", line, more)
 		}
 		failed, at = show(line), end
@@ -114,7 +112,7 @@ func printLog(file *disk.File, at int64, all bool, show func(line []byte) error)
 	return at, errors.Join(err, failed)
 }
 
-// followLog prints further lines until nobody works on the session, or reads them, any more.
+// followLog prints later lines until no process works on the session, or nobody reads them.
 func followLog(ctx context.Context, h *hosted, file *disk.File, at int64, show func(line []byte) error, s cli.Streams) (err error) {
 	for ; err == nil; err = s.Unread() {
 		over := h.reopen() != nil || h.Host == 0

@@ -28,7 +28,6 @@ func Main() {
 	os.Exit(Run(os.Args[1:], cli.StandardStreams(command)))
 }
 
-// Run runs the command with these arguments and returns the exit status.
 func Run(args []string, s cli.Streams) int {
 	if len(args) > 0 && args[0] == hostVerb {
 		return serveHost(s)
@@ -69,8 +68,8 @@ heartbeat-host cancel ses-1`,
 	}
 }
 
-// actionOf makes a verb's action: check its arguments, then do it. An error of do begins with the verb;
-// an error of check points to the verb's help.
+// actionOf returns a verb's action: check its arguments, then do it. An error of do begins with the verb;
+// an error of check leads to the verb's help.
 func actionOf(f *pflag.FlagSet, check func(args []string) error, do func(cli.Streams) error) cli.Action {
 	return func(args []string, s cli.Streams) error {
 		if err := check(args); err != nil {
@@ -83,8 +82,8 @@ func actionOf(f *pflag.FlagSet, check func(args []string) error, do func(cli.Str
 	}
 }
 
-// untilSignal calls do with a context that ends with the first signal that ends a program. What was ended so has
-// the signal's exit status.
+// untilSignal calls do with a context that ends at the first signal that ends a program. The exit status is then the
+// signal's.
 func untilSignal(do func(context.Context) error) error {
 	taken := signals.Take()
 	defer taken.Stop()

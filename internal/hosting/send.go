@@ -33,7 +33,7 @@ and refused if it is that of another text.
 ` + whichID + `
 
 Exit status: 0 the entry is (or was) in the inbox; 1 it is not: there is no such
-session, or it has ended, and the sentence says how to go on with it.`,
+session, or it has ended, and the sentence says how to continue it.`,
 	Example: `heartbeat-host send ses-1 "and now the tests"
 git diff | heartbeat-host send ses-1 -`,
 	Build: func(f *pflag.FlagSet) cli.Action {
@@ -72,8 +72,8 @@ git diff | heartbeat-host send ses-1 -`,
 	},
 }
 
-// send appends an entry to the session's inbox: through the host, which knows whether the session
-// still takes entries, or directly if the text is too long for that.
+// send appends an entry to the session's inbox: by the host, which knows whether the session still takes
+// entries, or directly if the text is too long for that.
 func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	if h.Status.Ended() || h.Status == folder.Dead {
 		return inbox.Receipt{}, h.endedError()
@@ -93,10 +93,10 @@ func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	}
 	receipt, err := attach.Host{Folder: h.Dir()}.Send(ctx, id, text)
 	if ctx.Err() != nil && err != nil {
-		return receipt, fmt.Errorf("the host of session %s does not answer: %w: is it stopped? It may still append the text: look with heartbeat-host status %[1]s before you send it again", h.ID, err)
+		return receipt, fmt.Errorf("the host of session %s does not answer: %w: is it stopped? It may still append the text: check with heartbeat-host status %[1]s before you send it again", h.ID, err)
 	}
 	if errors.Is(err, attach.ErrEnded) {
-		return receipt, fmt.Errorf("session %s is at its end: nothing was appended: once it has ended, go on with it by %s, with the text as the prompt",
+		return receipt, fmt.Errorf("session %s is at its end: nothing was appended: to continue it once it has ended, run %s with the text as the prompt",
 			h.ID, resuming)
 	}
 	if errors.Is(err, attach.ErrNotRunning) {
@@ -105,15 +105,15 @@ func (h *hosted) send(id, text string) (inbox.Receipt, error) {
 	return receipt, err
 }
 
-// endedError says that the session takes no more entries, and what to do.
+// endedError returns why the session takes no more entries, and what to do.
 func (h *hosted) endedError() error {
 	_ = h.reopen() // on an error the old record will do
 	if h.Status.Ended() {
-		return fmt.Errorf("session %s has ended (%s): nothing was appended: go on with it by %s, with the text as the prompt", h.ID, h.State.Status, resuming)
+		return fmt.Errorf("session %s has ended (%s): nothing was appended: to continue it, run %s with the text as the prompt", h.ID, h.State.Status, resuming)
 	}
 	if h.Status != folder.Dead {
-		return fmt.Errorf("the host of session %s lives, and its socket is not there, yet or any more: nothing was appended: try again", h.ID)
+		return fmt.Errorf("the host of session %s lives, but its socket is missing: nothing was appended: try again", h.ID)
 	}
-	return fmt.Errorf("the host of session %s was killed: nothing was appended: finish the session with %s, and go on with it by %s",
+	return fmt.Errorf("the host of session %s was killed: nothing was appended: finish the session with %s, and continue it with %s",
 		h.ID, words.Shell(command, "cancel", h.ID), resuming)
 }

@@ -246,8 +246,8 @@ func TestSend(t *testing.T) {
 	b.err = attach.ErrEnded
 	assert.Contains(t, call(t, "", "send", "ses-1", "late").err, "nothing was appended")
 	w.session("ses-2", nil)
-	assert.Equal(t, "heartbeat-host: send: session ses-2 has ended (completed): nothing was appended: go on with it by"+
-		" heartbeat-host start --resume --config FILE, with the text as the prompt\n", call(t, "", "send", "ses-2", "late").err)
+	assert.Equal(t, "heartbeat-host: send: session ses-2 has ended (completed): nothing was appended: to continue it, run"+
+		" heartbeat-host start --resume --config FILE with the text as the prompt\n", call(t, "", "send", "ses-2", "late").err)
 	w.session("ses-3", func(s *folder.State) { s.Status, s.EndedAt = folder.Running, nil })
 	assert.Contains(t, call(t, "", "send", "ses-3", "late").err, "the host of session ses-3 was killed: nothing was appended: finish the session with heartbeat-host cancel ses-3")
 }
@@ -365,7 +365,7 @@ func TestCollect(t *testing.T) {
 	assert.NoDirExists(t, fresh.TempDir())
 	assert.DirExists(t, waiting.Dir())
 	assert.DirExists(t, left.Dir())
-	assert.Contains(t, got.out, `"sessionId":"ses-waits","folder":"`+waiting.Dir()+`","what":"kept","status":"completed","why":"its guild was not told`)
+	assert.Contains(t, got.out, `"sessionId":"ses-waits","folder":"`+waiting.Dir()+`","what":"kept","status":"completed","why":"its guild does not have the report`)
 	assert.Contains(t, got.out, `"what":"kept","status":"completed","why":"1 of its entries were not answered`)
 	assert.NotContains(t, got.out, "ses-runs")
 	assert.Equal(t, 4, strings.Count(got.out, "\n"))

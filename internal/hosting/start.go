@@ -34,10 +34,10 @@ appends more. The session has completed once all of them were answered.
 Exit status: 0 the session is up, with --foreground: its end was decided and
 reported, whatever it was; 75 not now, call it again later: space, descriptors,
 processes or memory have run out, or delivery is paused until a time; 78 the
-configuration cannot be used, or not here; 1 called in a wrong way, or another
-reason. But for a wrong call one JSON line on stderr says why ("error"), and where
-("path"). With 78 a failed report is kept for the guild where the session's id is
-known; with 75 none is, unless the session had begun.`,
+configuration cannot be used, or not here; 1 the call was wrong, or another reason.
+Unless the call was wrong, one JSON line on stderr has the reason ("error") and its place
+("path"). With 78 the guild gets a failed report if the session's id is known; with 75
+only if the session had begun.`,
 	Example: `heartbeat-host start < session.json
 heartbeat-host start --config session.json --timeout 2h --memory-max 4G
 heartbeat-host start --config session.json --resume`,
@@ -49,9 +49,9 @@ heartbeat-host start --config session.json --resume`,
 var runVerb = cli.Verb{
 	Name:  "run",
 	Short: "start --foreground, called as the babysitter of shardworks is",
-	Long: `Host a session as start --foreground does, in the way in which a guild calls node
-babysitter.js, so that it can take its place unchanged: the configuration is on stdin,
-and nothing is printed on stdout.
+	Long: `Host a session as start --foreground does, but called as a guild calls node
+babysitter.js, which it can replace: the configuration is on stdin, and nothing is
+printed on stdout.
 
 Exit status: 0 the session's end was decided and reported, or its report is kept for
 the guild, whatever it was; 1 it could not be hosted, for whatever reason:
@@ -68,7 +68,7 @@ type order struct {
 	notify     cli.NotifyFlags
 }
 
-// hosting builds a verb that hosts a session in the given way.
+// hosting returns the Build of a verb that hosts a session in the given way.
 func hosting(way func(*order, *pflag.FlagSet)) func(*pflag.FlagSet) cli.Action {
 	return func(f *pflag.FlagSet) cli.Action {
 		o := &order{Options: session.Defaults(), file: "-"}
@@ -86,19 +86,19 @@ func hosting(way func(*order, *pflag.FlagSet)) func(*pflag.FlagSet) cli.Action {
 
 func (o *order) add(f *pflag.FlagSet) {
 	f.Var(cli.Named(&o.file, "name a file, or - for stdin"), "config", "`file` with the session's configuration, one JSON object (- is stdin)")
-	f.BoolVar(&o.Resume, "resume", false, "go on with the session of this id, which has ended")
-	f.Var(cli.Named(&o.Inbox, "name a file, or leave the flag out"), "inbox", "take the session's entries from this inbox (`path`), in place of one of its own beside the database")
+	f.BoolVar(&o.Resume, "resume", false, "continue the session of this id, which has ended")
+	f.Var(cli.Named(&o.Inbox, "name a file, or leave the flag out"), "inbox", "take the session's entries from this inbox (`path`), instead of one of its own beside the database")
 	cli.AddOrphan(f, &o.Settings)
 	cli.AddChecks(f, &o.Settings)
 	cli.AddLimits(f, &o.Limits)
 	o.notify.Add(f)
-	f.Var((*cli.Span)(&o.Stall), "stall", "say so after so long without a message and without a tool call (0: never)")
-	f.Var(cli.Choice((*string)(&o.StallAction), string(session.ReportStall), string(session.CancelStall)), "stall-action", "what is done then: only report it, or cancel the session as well")
+	f.Var((*cli.Span)(&o.Stall), "stall", "warn after so long without a message and without a tool call (0: never)")
+	f.Var(cli.Choice((*string)(&o.StallAction), string(session.ReportStall), string(session.CancelStall)), "stall-action", "what to do then: only report it, or also cancel the session")
 	f.Var((*cli.Span)(&o.Timeout), "timeout", "end the session after this time, as timeout (0: never)")
 	f.Var((*cli.Span)(&o.Grace), "grace", "how long the client may take to end before it is killed")
 	f.Var((*cli.Bytes)(&o.MemoryMax), "memory-max", "most memory that each process of the session may use, such as 4G (0: no limit)")
 	f.BoolVar(&o.RequireTools, "require-tools", false, "a session whose calls of the guild's tools all failed, or that never asked for them, is failed")
-	f.BoolVar(&o.PTY, "pty", false, "host an interactive session in a terminal of its own, by way of heartbeat-launch")
+	f.BoolVar(&o.PTY, "pty", false, "host an interactive session in a terminal of its own, as heartbeat-launch does")
 	f.Var((*cli.Span)(&o.AskPatience), "ask-patience", "with --pty: how long a session that asks something waits for somebody who attaches (heartbeat attach) and answers (0: it is ended at once)")
 	f.Var(cli.Named(&o.Claude, "name a program, or leave the flag out"), "claude", "the Claude Code to run (`path`; default: claude on the PATH)")
 }
@@ -116,13 +116,12 @@ func (o *order) check(f *pflag.FlagSet) error {
 
 func start(o *order, s cli.Streams) error {
 	err := o.read(s.In)
-	var problem *config.Problem
 	switch {
-	case err != nil && !errors.As(err, &problem) && !o.seed:
+	case err != nil && !errors.As(err, new(*config.Problem)) && !o.seed:
 		return err
 	case err != nil:
 	case o.foreground:
-		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // who reads stdout may go; ignored, it would be inherited by the client
+		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE) // stdout's reader may go; the client would inherit an ignored signal
 		err = o.host(func(up session.Up) {
 			if !o.seed {
 				_ = cli.PrintJSON(s.Out, up)
@@ -143,7 +142,7 @@ func start(o *order, s cli.Streams) error {
 		return cli.Told(cli.ExitError)
 	}
 	status := r.Status
-	r.Status = 0 // so that it is not printed
+	r.Status = 0 // not printed
 	if err := cli.PrintJSON(s.Err, r); err != nil {
 		return err
 	}

@@ -23,9 +23,9 @@ var statusVerb = cli.Verb{
 	Args:  "ID",
 	IDs:   sessionIDs,
 	Short: "show what a session is doing, and what became of it",
-	Long: `Show a session's state, its entries, how its client ended, what the guild was told,
-and what is wrong: until it has ended with its inbox too, as heartbeat status says it.
-It asks the session's host, or reads what that left behind.
+	Long: `Show a session's state, its entries, how its client ended, which reports the guild has,
+and what is wrong; until it has ended, also with its inbox, as heartbeat status shows it.
+It asks the session's host, or reads what the host left behind.
 
 ` + whichID + `
 
@@ -56,7 +56,7 @@ func (h *hosted) status(o *oneFlags, s cli.Streams) error {
 	return out.Table(t)
 }
 
-// refresh asks the host, which knows more than its record: that is written at changes, not at each message.
+// refresh gets the state from the host: the record is not written at each message.
 func (h *hosted) refresh() {
 	if h.Host == 0 || h.Status.Ended() {
 		return
@@ -75,7 +75,7 @@ func (h *hosted) refresh() {
 	}
 }
 
-// rows are the rows of status, a name and a value each. Empty values are left out.
+// rows returns the rows of status, a name and a value each. Rows with an empty value are not shown.
 func (h *hosted) rows(out layout.Output, now time.Time) [][2]string {
 	s := h.State
 	at := func(t *time.Time) string { return known(t, func(t *time.Time) string { return out.When(now, *t) }) }
@@ -159,7 +159,7 @@ func cancelOf(c *folder.Cancel) string {
 	return "by " + words.Line(c.By) + " at " + words.Stamp(c.At)
 }
 
-// reportOf says what became of a report, and under which other status the guild took it.
+// reportOf describes what became of a report, and with which other status the guild took it.
 func reportOf(r folder.Report, status folder.Status) string {
 	text := string(r.State)
 	if r.As != "" && r.As != status {

@@ -27,9 +27,9 @@ var transcriptVerb = cli.Verb{
 	Short: "print a session's conversation, also once gc has removed the rest",
 	Long: `Print the conversation of a session, up to now if it is running: the messages of
 the assistant and of the user, one JSON object a line, as the client spelled them, or
-with --text for people. Of a session that was hosted by the babysitter of shardworks it is
-what the guild's own table has, of all databases beside which this user has hosted sessions
-or of --db.
+with --text for people. If the babysitter of shardworks hosted the session, the messages
+are read from the guild's own table, in --db or in all databases beside which this user
+has hosted sessions.
 
 ` + whichID + `
 
@@ -87,11 +87,11 @@ func inFull(m stream.Stored) string {
 	if !m.At.IsZero() {
 		head += "  " + words.Stamp(m.At)
 	}
-	said := strings.Join(contents(flat.Value(m.Content).Get("message", "content")), "\n")
-	return words.Plain(head+"\n"+strings.TrimRight(said, "\n")) + "\n\n"
+	text := strings.Join(contents(flat.Value(m.Content).Get("message", "content")), "\n")
+	return words.Plain(head+"\n"+strings.TrimRight(text, "\n")) + "\n\n"
 }
 
-// locate returns the one session that the flags name. A session without a folder has no state.
+// locate returns the session that the flags name. A session without a folder has no state.
 func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	named, problems := sessions(&o.shownFlags, o.ID)
 	if slices.ContainsFunc(named, func(h *hosted) bool { return h.ID == o.ID }) {
@@ -129,8 +129,8 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	return pick(named, o.ID, problems)
 }
 
-// soFar yields the session's present messages and waits for no more. Those of a session that has no
-// folder and was not hosted here are in the guild's table.
+// soFar yields the session's present messages and waits for no more. It reads those of a session that was not
+// hosted here in the guild's table.
 func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		kept := false

@@ -21,7 +21,7 @@ import (
 
 type nothing struct{}
 
-// meant names the entry that a call is about.
+// meant names the entry that a call is about, for an agent whose session may have another one by now.
 type meant struct {
 	Entry string `json:"entry,omitempty" jsonschema:"the id or entry_id of the entry that you mean, as task_current shows it: then nothing is said of another one, should your session work on that by now"`
 }
@@ -149,8 +149,8 @@ func (s *server) enqueueAsAgent(ctx context.Context, in enqueueAsAgentInput) (in
 // What a tool does to the inbox, and to nothing else. Clients decide by it whether to ask a person before a call.
 var (
 	readOnly    = sdk.ToolAnnotations{ReadOnlyHint: true}
-	additive    = sdk.ToolAnnotations{}                     // said twice, it is done twice
-	idempotent  = sdk.ToolAnnotations{IdempotentHint: true} // said twice, it is done once
+	additive    = sdk.ToolAnnotations{}
+	idempotent  = sdk.ToolAnnotations{IdempotentHint: true}
 	destructive = sdk.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(true)}
 )
 
@@ -160,8 +160,8 @@ var shapes = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[price.Nanos]():     {Type: "number"},
 }
 
-// add adds a tool whose output is structured. An error of do is the tool's, which the model reads, and not the
-// protocol's. The output is returned even if it does not fit the schema.
+// add adds a tool with structured output. The model reads an error of do, which is the tool's, not the protocol's. The
+// output is returned even if it does not fit the schema.
 func add[In, Out any](m *sdk.Server, name string, does sdk.ToolAnnotations, about string, do func(context.Context, In) (Out, error)) {
 	output, err := jsonschema.For[Out](&jsonschema.ForOptions{TypeSchemas: shapes})
 	if err != nil {

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,10 +37,7 @@ func (s *server) addOperator(m *sdk.Server) {
 		if in.Count < 0 || in.Count > 100 {
 			return answer{}, fmt.Errorf("count is %d: it is from 1 to 100", in.Count)
 		}
-		if in.Count == 0 {
-			in.Count = 10
-		}
-		return s.verb("peek", "--count", fmt.Sprint(in.Count))
+		return s.verb("peek", "--count", fmt.Sprint(cmp.Or(in.Count, 10)))
 	})
 	add(m, "costs", readOnly, "Show what was spent, in dollars and tokens.", func(_ context.Context, in costsInput) (answer, error) {
 		var args []string

@@ -33,14 +33,14 @@ type idInput struct {
 }
 
 type resultInput struct {
-	ID     string `json:"id" jsonschema:"the name that its sender gave it"`
-	WaitMS int    `json:"wait_ms,omitempty" jsonschema:"how long to wait for an outcome, in milliseconds, at most 25000"`
+	idInput
+	WaitMS int `json:"wait_ms,omitempty" jsonschema:"how long to wait for an outcome, in milliseconds, at most 25000"`
 }
 
-// maxWait is in milliseconds, and shorter than clients wait for a tool.
+// maxWait is in milliseconds. Clients wait longer than that for a tool.
 const maxWait = 25000
 
-// fate is what came of an entry, or where it is.
+// fate is what became of an entry, or where it is.
 type fate struct {
 	ID         string            `json:"id"`
 	State      string            `json:"state"` // answered, dead letter, scheduled, queued, in flight
@@ -73,7 +73,7 @@ func (s *server) result(ctx context.Context, in resultInput) (fate, error) {
 	}
 }
 
-// fateOf says what came of an entry. over says that nothing more will.
+// fateOf returns what became of an entry. over means that this is final.
 func (s *server) fateOf(id string) (f fate, over bool, err error) {
 	f.ID = id
 	found, err := history.Find(s.box, id)
@@ -83,7 +83,7 @@ func (s *server) fateOf(id string) (f fate, over bool, err error) {
 		return f, false, nil
 	case err != nil:
 		return f, false, err
-	case found.Where != "": // first: it may have been a dead letter before
+	case found.Where != "": // first: it may be a requeued dead letter
 		f.State = found.Where
 	case found.Result != nil:
 		r := found.Answered

@@ -28,7 +28,7 @@ const (
 	maxToken     = 4 << 10
 	leastToken   = 16
 	maxHeader    = 64 << 10
-	maxBody      = inbox.MaxLine + 1<<20 // an entry, and what is around it
+	maxBody      = inbox.MaxLine + 1<<20 // an entry and its envelope
 	readPatience = time.Minute
 	idlePatience = 10 * time.Minute
 	endPatience  = 5 * time.Second
@@ -37,7 +37,7 @@ const (
 type serveFlags struct {
 	listen, tokenFile, role string
 	inboxes                 []string
-	all                     []namedInbox // inboxes, read
+	all                     []namedInbox // inboxes, parsed
 }
 
 func serveVerb(run cli.Verbs) cli.Verb {
@@ -52,8 +52,7 @@ Each request needs the header Authorization: Bearer TOKEN, with the first line o
 --token-file, which nobody else may be able to read. The tools of agents are not
 served: an agent is known by its process.
 
-Exit status: 128+n signal n ended it; 1 it cannot serve, with a
-sentence on stderr.`,
+Exit status: 128+n signal n ended it; 1 it cannot serve, with a sentence on stderr.`,
 		Example: `heartbeat mcp serve --listen 127.0.0.1:8080 --token-file token --inbox work=work/inbox.jsonl
 heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --role operator --inbox work=work/inbox.jsonl`,
 		Build: func(f *pflag.FlagSet) cli.Action {
@@ -156,11 +155,11 @@ func listen(where string) (l net.Listener, hosts map[string]bool, base string, e
 	return tcp, gate.Loopback(at.Port), "http://" + at.String(), nil
 }
 
-// listenUnix makes a socket that only its owner may connect to. It replaces one on which nobody listens any more.
+// listenUnix makes a socket to which only its owner may connect. It replaces one on which nobody listens.
 func listenUnix(path string) (net.Listener, error) {
 	if c, err := net.Dial("unix", path); err == nil {
 		_ = c.Close()
-		return nil, fmt.Errorf("--listen unix:%s: somebody listens there already", path)
+		return nil, fmt.Errorf("--listen unix:%s: another process already listens there", path)
 	}
 	l, err := socket.Listen(filepath.Dir(path), filepath.Base(path))
 	if err != nil {
@@ -185,7 +184,7 @@ func readToken(path string) (string, error) {
 	line, _, _ := bytes.Cut(text, []byte("\n"))
 	token := strings.TrimSpace(string(line))
 	if len(token) < leastToken || strings.ContainsAny(token, " \t") {
-		return "", fmt.Errorf("--token-file %s: its first line is to be %d characters at least, without spaces: `openssl rand -hex 32` makes a good one", path, leastToken)
+		return "", fmt.Errorf("--token-file %s: its first line needs at least %d characters, without spaces: `openssl rand -hex 32` makes a good one", path, leastToken)
 	}
 	return token, nil
 }

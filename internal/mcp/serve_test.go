@@ -91,7 +91,7 @@ func TestServeOnASocket(t *testing.T) {
 	_, failed := call(t, c, "status", object{})
 	require.Empty(t, failed)
 	_, _, _, err = listen("unix:" + socket)
-	require.ErrorContains(t, err, "somebody listens there already")
+	require.ErrorContains(t, err, "another process already listens there")
 }
 
 func TestWhoIsRefused(t *testing.T) {
@@ -152,9 +152,9 @@ func TestATokenFile(t *testing.T) {
 		says    string
 	}{
 		"open":   {token, 0o644, "others may read"},
-		"short":  {"secret\n", 0o600, "16 characters at least"},
+		"short":  {"secret\n", 0o600, "at least 16 characters"},
 		"spaces": {"a b c d e f g h i j k l m n", 0o600, "without spaces"},
-		"empty":  {"", 0o600, "16 characters at least"},
+		"empty":  {"", 0o600, "at least 16 characters"},
 		"huge":   {strings.Repeat("x", maxToken+1), 0o600, "no more than"},
 	} {
 		path := filepath.Join(dir, name)

@@ -26,13 +26,13 @@ import (
 type server struct {
 	box    *inbox.Inbox
 	role   string
-	caller task.Caller             // this process, where a client has started it
-	to     map[string]*inbox.Inbox // by name: where an agent may send, beside its own inbox
+	caller task.Caller             // this process, if a client has started it
+	to     map[string]*inbox.Inbox // by name: where an agent may send, besides its own inbox
 	rate   int
 	run    cli.Verbs
 }
 
-// instructions are what a client tells its model about the server.
+// instructions are what a client gives its model about the server.
 var instructions = map[string]string{
 	agent: "You work on one entry of an inbox at a time: your prompt is its text. Say task_done with the result once it is done, " +
 		"task_fail if it should be tried again later, task_reject if it can never be done, and task_extend if it takes long. " +
@@ -65,8 +65,8 @@ func transport(r io.ReadCloser, w io.WriteCloser) sdk.Transport {
 	return &sdk.IOTransport{Reader: r, Writer: w, MaxLineLength: maxMessage}
 }
 
-// validated passes a client's messages on, and answers a line that is none as JSON-RPC has it. The library would end the
-// connection.
+// validated passes a client's messages on, and answers a line that is not a message with an error of JSON-RPC. The
+// library would end the connection.
 func validated(in io.Reader, out io.Writer) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
@@ -77,7 +77,7 @@ func validated(in io.Reader, out io.Writer) io.ReadCloser {
 			batch := []json.RawMessage{line}
 			if bytes.HasPrefix(line, []byte("[")) {
 				batch = nil
-				_ = json.Unmarshal(line, &batch) // nothing is in it if it is not JSON
+				_ = json.Unmarshal(line, &batch) // empty if it is not JSON
 			}
 			wrong := func(m json.RawMessage) bool { _, err := jsonrpc.DecodeMessage(m); return err != nil }
 			switch {
@@ -95,7 +95,7 @@ func validated(in io.Reader, out io.Writer) io.ReadCloser {
 	return r
 }
 
-// unclosed is a writer that somebody else closes.
+// unclosed is a writer that Close leaves open.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }
@@ -114,7 +114,7 @@ func open(o *flags, run cli.Verbs) (*server, error) {
 	return s, nil
 }
 
-// openInbox opens an inbox. Root becomes its owner, as in a verb; but an agent's server keeps its client's user.
+// openInbox opens an inbox. Root becomes the inbox's owner, as in a verb; an agent's server keeps its client's user.
 func openInbox(path, role string) (*inbox.Inbox, error) {
 	options := inbox.Options{LockWait: cli.VerbLockWait}
 	if role == agent {
@@ -169,13 +169,12 @@ const maxAnswer = 1 << 20
 
 // answer is what a verb printed: a JSON object a line.
 type answer struct {
-	Lines []json.RawMessage `json:"lines"`
-	// Truncated says that there was more.
-	Truncated bool `json:"truncated,omitempty"`
+	Lines     []json.RawMessage `json:"lines"`
+	Truncated bool              `json:"truncated,omitempty"`
 }
 
-// verb runs a verb about the inbox with --json. Callers put what comes from a client behind --, so it is never a
-// flag or a part of a command line.
+// verb runs a verb about the inbox with --json. Callers put a client's words after --, or behind a flag's =, so that
+// they are never a flag.
 func (s *server) verb(verb string, args ...string) (answer, error) {
 	nothing, err := os.Open(os.DevNull)
 	if err != nil {
@@ -183,9 +182,9 @@ func (s *server) verb(verb string, args ...string) (answer, error) {
 	}
 	defer nothing.Close()
 	line := append(strings.Fields(verb), "--json", "--inbox", s.box.Path())
-	out, said := &words.Head{Most: maxAnswer}, &words.Head{Most: 4 << 10}
-	status := s.run(append(line, args...), cli.Streams{Command: "heartbeat", In: nothing, Out: out, Err: said})
-	if err := cli.Outcome(verb, status, said.String()); err != nil {
+	out, stderr := &words.Head{Most: maxAnswer}, &words.Head{Most: 4 << 10}
+	status := s.run(append(line, args...), cli.Streams{Command: "heartbeat", In: nothing, Out: out, Err: stderr})
+	if err := cli.Outcome(verb, status, stderr.String()); err != nil {
 		return answer{}, err
 	}
 	a := answer{Lines: []json.RawMessage{}, Truncated: out.Over}

@@ -19,7 +19,7 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// serverName is the server's name for clients. Its tools are mcp__heartbeat__task_done and so on.
+// serverName is the server's name for clients, in which the tools are mcp__heartbeat__task_done and so on.
 const serverName = "heartbeat"
 
 const (
@@ -32,7 +32,7 @@ const (
 type flags struct {
 	inbox, role string
 	to          []string
-	others      []namedInbox // to, read
+	others      []namedInbox // to, parsed
 	rate        int
 }
 
@@ -44,10 +44,10 @@ func Verb(run cli.Verbs) cli.Verb {
 		Short: "the inbox as tools of the Model Context Protocol",
 		Long: `Give a client of the Model Context Protocol the inbox as tools, over stdin and stdout.
 An agent says what becomes of the entry that it works on, and sends entries; a producer
-sends entries and reads results; an operator looks, and steers.
+sends entries and reads results; an operator inspects and controls the inbox.
 
-What an agent says counts for its own entry alone, and once its turn has ended. It is
-known by its process: heartbeat mcp has to be started by the client, as clients do.
+What an agent says counts for its own entry alone, and once its turn has ended. An agent
+is known by its process, so its client has to start heartbeat mcp.
 
 Exit status: 0 the client has closed stdin; 1 it cannot serve, with a sentence on stderr.`,
 		Example: `heartbeat mcp print-config > mcp.json
@@ -116,7 +116,7 @@ func parseInboxes(all []string) (list []namedInbox, err error) {
 		case !ok || path == "":
 			return nil, fmt.Errorf("%q is not NAME=PATH", one)
 		case name == "" || len(name) > 64 || strings.Trim(name, nameLetters) != "":
-			return nil, fmt.Errorf("the name %q of an inbox: letters, digits, - and _, at most 64", name)
+			return nil, fmt.Errorf("the name %q of an inbox must have 1 to 64 letters, digits, - and _", name)
 		case seen[name]:
 			return nil, fmt.Errorf("the name %q is given twice", name)
 		}
@@ -129,7 +129,7 @@ func parseInboxes(all []string) (list []namedInbox, err error) {
 func configVerb() cli.Verb {
 	return cli.Verb{
 		Name:  "print-config",
-		Short: "print what wires it into a client",
+		Short: "print the settings that wire it into a client",
 		Long: `Print the JSON that has a client start heartbeat mcp with these flags: a file for
 claude --mcp-config, or the .mcp.json of a project. Paths in it are absolute.
 
@@ -161,7 +161,7 @@ claude --mcp-config=mcp.json --allowedTools=mcp__heartbeat "Read CLAUDE.md"`,
 	}
 }
 
-// server returns heartbeat with these flags and absolute paths, as a server for a client's settings.
+// server returns the entry of a client's settings that runs heartbeat with these flags and absolute paths.
 func (o *flags) server(heartbeat string) (settings.Server, error) {
 	if o.inbox == "" {
 		return settings.Server{}, cli.ErrNoInbox

@@ -26,8 +26,7 @@ import (
 	"heartbeat/internal/machine/socket"
 )
 
-// SocketName is the socket's name in the session's folder.
-const SocketName = "sock"
+const SocketName = "sock" // in the session's folder
 
 // MaxText is the longest text in a request, in bytes. Append a longer one to the inbox directly.
 const MaxText = 1 << 20
@@ -35,7 +34,6 @@ const MaxText = 1 << 20
 // maxRequest bounds a request's body. JSON may need six bytes for one of a text.
 const maxRequest = 6*MaxText + 4096
 
-// Errors that callers distinguish by errors.Is.
 var (
 	// ErrNotRunning means that no host serves the folder: the session has ended, or its host is dead.
 	ErrNotRunning = socket.ErrNobody
@@ -48,8 +46,7 @@ type entry struct {
 	Text string `json:"text"`
 }
 
-// maxAnswer bounds an answer, in bytes. A session's state has at most 80 MiB.
-const maxAnswer = 96 << 20
+const maxAnswer = 96 << 20 // bytes; a session's state has at most 80 MiB
 
 // Host is the host of the session with a folder, for other processes.
 type Host struct{ Folder string }

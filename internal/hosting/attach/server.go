@@ -36,8 +36,7 @@ type Options struct {
 	// Patience is how long a peer may take to send its request, and a third of how long it may take to read
 	// the answer: 30 s by default.
 	Patience time.Duration
-	// Log gets a sentence about each problem; nil drops it.
-	Log func(format string, args ...any)
+	Log      func(format string, args ...any) // gets a sentence about each problem; nil drops it
 }
 
 // Server makes one session reachable.
@@ -162,10 +161,9 @@ func duration(r *http.Request, name string, otherwise time.Duration) (time.Durat
 
 func (s *Server) send(r *http.Request) (any, error) {
 	var e entry
-	var long *http.MaxBytesError
 	err := json.NewDecoder(r.Body).Decode(&e)
 	switch {
-	case errors.As(err, &long) || len(e.Text) > MaxText:
+	case errors.As(err, new(*http.MaxBytesError)) || len(e.Text) > MaxText:
 		return nil, fmt.Errorf("a text of more than %d bytes is not taken here: append it to the inbox", MaxText)
 	case err != nil:
 		return nil, fmt.Errorf("the entry is not one JSON object: %w", err)

@@ -54,7 +54,6 @@ type Problem struct {
 	Cause  error  // the system's error, if there is one
 }
 
-// Unwrap returns the cause.
 func (p *Problem) Unwrap() error { return p.Cause }
 
 func (p *Problem) Error() string {

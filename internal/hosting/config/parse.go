@@ -73,8 +73,7 @@ func Parse(text []byte) (*Config, error) {
 	return c, nil
 }
 
-// MaxSize is the largest configuration, in bytes.
-const MaxSize = 64 << 20
+const MaxSize = 64 << 20 // bytes of the largest configuration
 
 func decode(text []byte) (map[string]json.RawMessage, *Problem) {
 	all := bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))

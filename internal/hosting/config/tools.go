@@ -14,8 +14,7 @@ import (
 	"heartbeat/internal/money/budget"
 )
 
-// maxToolName is the longest tool name that MCP allows.
-const maxToolName = 128
+const maxToolName = 128 // as MCP allows
 
 func (p *parser) tools() (tools []Tool) {
 	all, _ := get[[]json.RawMessage](p, "tools", required)
@@ -81,9 +80,8 @@ func (t Tool) route() string { return strings.Replace(t.Name, "-", "/", 1) }
 // flags. Numbers may be JSON numbers.
 func (p *parser) limits() (l budget.Plan) {
 	given, _ := get[map[string]json.RawMessage](p, "limits", optional)
-	var all budget.Plan
 	flags := cli.NewFlags("limits")
-	cli.AddLimits(flags, &all)
+	cli.AddLimits(flags, &l)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		path, flag := member("limits", name), flags.Lookup(name)
 		if flag == nil { // a misspelled limit would not hold
@@ -106,10 +104,7 @@ func (p *parser) limits() (l budget.Plan) {
 			p.fail(path, "cannot be used: %v", err)
 		}
 	}
-	if p.failed() {
-		return l
-	}
-	return all
+	return l
 }
 
 func offered(flags *pflag.FlagSet) (names []string) {

@@ -82,7 +82,8 @@ func (f Folder) readDB(db *store.Store) (*State, error) {
 }
 
 // LoadReports fills in the state of the session's reports, and of the messages that the guild's table lacked at the end:
-// another process may have sent them since. If the database has no row of a report, an older release's record has its state.
+// another process may have sent them since. Without a report's row in the database, an older release's record has its
+// state.
 func (s *State) LoadReports(db *store.Store) error {
 	for kind, into := range map[store.Kind]*Report{store.Running: &s.RunningReport, store.Record: &s.TerminalReport} {
 		r, found, err := db.Report(context.Background(), s.SessionID, kind)
@@ -141,8 +142,7 @@ func (f Folder) TakeOver(ctx context.Context) error {
 		return err
 	}
 	lock, err := f.Lock(ctx)
-	var busy *BusyError
-	if errors.As(err, &busy) || errors.Is(err, fs.ErrNotExist) {
+	if errors.As(err, new(*BusyError)) || errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return errors.Join(err, lock.Release())

@@ -138,7 +138,7 @@ type Entries struct {
 	Queued       int `json:"queued"`
 	InFlight     int `json:"inFlight"`
 	DeadLettered int `json:"deadLettered"`
-	// Unread counts entries that were replied to without opening the file with their text. They do not count as answered.
+	// Unread counts entries replied to without opening the file with their text. They do not count as answered.
 	Unread int `json:"unread,omitempty"`
 }
 

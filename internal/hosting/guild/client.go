@@ -26,7 +26,6 @@ import (
 	"heartbeat/internal/hosting/folder"
 )
 
-// How long calls may take.
 const (
 	// RequestTimeout is how long one request may take. A report gets more, by its size: see [Client.Record].
 	RequestTimeout = 30 * time.Second
@@ -37,17 +36,12 @@ const (
 
 // Options say which guild a Client talks to, and for which session.
 type Options struct {
-	// URL is the guild's address, such as http://127.0.0.1:7471.
-	URL string
-	// SessionID is sent with each request.
-	SessionID string
+	URL       string // the guild's address, such as http://127.0.0.1:7471
+	SessionID string // sent with each request
 
-	// Clock is the clock for back-off. Nil is the machine's.
-	Clock Clock
-	// RequestTimeout replaces [RequestTimeout] if it is not 0.
-	RequestTimeout time.Duration
-	// Once tries each call once, without back-off.
-	Once bool
+	Clock          Clock         // for back-off; nil is the machine's
+	RequestTimeout time.Duration // instead of [RequestTimeout], unless 0
+	Once           bool          // try each call once, without back-off
 }
 
 // Client calls one guild for one session. It may be used by several goroutines.
@@ -113,7 +107,6 @@ func (machineClock) Sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// The routes of the reports.
 const (
 	runningRoute = "/api/session/running"
 	beatRoute    = "/api/session/heartbeat"
@@ -126,8 +119,7 @@ type Answer struct {
 	// Status is the guild's state of the session. A guild gives it once the session has ended there,
 	// whatever was reported since.
 	Status folder.Status `json:"status"`
-	// Error is why a beat was not counted, such as "Session not found".
-	Error string `json:"error"`
+	Error  string        `json:"error"` // why a beat was not counted, such as "Session not found"
 
 	// As is the status with which the guild took a terminal record: "failed" for a cancelled session
 	// if the guild refuses "cancelled". Empty for other reports.

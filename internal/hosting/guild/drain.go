@@ -28,13 +28,10 @@ type DrainOptions struct {
 	// GuildURL returns the address of a session's guild, "" if unknown, for a report without one. An
 	// address in a file is not used.
 	GuildURL func(session string) string
-	// Busy reports whether the session's host lives: a host sends its own reports.
-	Busy func(session string) bool
-	// Refused also sends reports that the guild has refused.
-	Refused bool
+	Busy     func(session string) bool // whether the session's host lives, which sends its own reports
+	Refused  bool                      // also send reports that the guild has refused
 
-	// Clock is for tests; nil is the machine's.
-	Clock Clock
+	Clock Clock // for tests; nil is the machine's
 }
 
 // DrainRefusal is how a guild refused a report.
@@ -59,19 +56,17 @@ type DrainOutcome struct {
 	Status    folder.Status `json:"status,omitempty"` // of a record
 	Path      string        `json:"path,omitempty"`   // its file, if there is one
 	Since     time.Time     `json:"since,omitzero"`
-	// Problem is why a file is never sent; empty for a complete report.
-	Problem string `json:"problem,omitempty"`
-	// Refused is how the guild refused the report before; nil if it did not.
-	Refused *DrainRefusal `json:"refused,omitempty"`
-	What    string        `json:"what"`          // such as [ReportSent]
-	Why     string        `json:"why,omitempty"` // empty if it was sent
-	As      folder.Status `json:"as,omitempty"`  // see [Answer.As]
+	Problem   string        `json:"problem,omitempty"` // why a file is never sent; "" for a report
+	Refused   *DrainRefusal `json:"refused,omitempty"` // nil if the guild has not refused it
+	What      string        `json:"what"`              // such as [ReportSent]
+	Why       string        `json:"why,omitempty"`     // empty if it was sent
+	As        folder.Status `json:"as,omitempty"`      // see [Answer.As]
 }
 
 // Drain sends the reports, running reports before records. Once a guild cannot be reached, its other reports are left;
 // once it fails at a report, its others are tried once each.
 //
-// The error is [ErrDraining], the context's, or is about what could not be read. Drain also returns the outcomes until then.
+// The error is [ErrDraining], the context's, or is about what could not be read. The outcomes until then are returned too.
 func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err error) {
 	box := OutboxBeside(o.DB)
 	defer box.Close()
@@ -111,7 +106,13 @@ func Drain(ctx context.Context, o DrainOptions) (outcomes []DrainOutcome, err er
 		case one.Refused != nil && !o.Refused && !box.isTaken(r):
 			one.What, one.Why = ReportRefused, fmt.Sprintf("the guild refused it at %s, and --refused sends it again: HTTP %d: %s", r.Tried.Format(time.RFC3339), r.Code, r.Reason)
 		default:
-			one.What, one.Why, one.As = d.send(ctx, r)
+			as, unsent := d.send(ctx, r)
+			if one.What, one.As = ReportSent, as; unsent != nil {
+				one.What, one.Why = ReportLeft, unsent.Error()
+			}
+			if refused, away := refusal(unsent); refused != nil && !away {
+				one.What = ReportRefused
+			}
 		}
 		outcomes = append(outcomes, one)
 	}
@@ -125,40 +126,36 @@ type drain struct {
 	tired map[string]bool  // guilds that failed at a report
 }
 
-func (d *drain) send(ctx context.Context, r store.Report) (what, why string, as folder.Status) {
+// send returns the status with which the guild took a record.
+func (d *drain) send(ctx context.Context, r store.Report) (folder.Status, error) {
 	if d.box.isTaken(r) {
-		if _, err := d.box.Deliver(ctx, nil, r.Kind, r.Session); err != nil { // calls no guild
-			return ReportLeft, err.Error(), ""
-		}
-		return ReportSent, "", ""
+		_, err := d.box.Deliver(ctx, nil, r.Kind, r.Session) // calls no guild
+		return "", err
 	}
 	url := r.Guild
 	if url == "" && d.GuildURL != nil {
 		url = d.GuildURL(r.Session)
 	}
 	if url == "" {
-		return ReportLeft, "the address of the session's guild is not known", ""
+		return "", errors.New("the address of the session's guild is not known")
 	}
 	if err := d.down[url]; err != nil {
-		return ReportLeft, err.Error(), ""
+		return "", err
 	}
 	client, err := New(Options{URL: url, SessionID: r.Session, Once: d.tired[url], Clock: d.Clock})
 	if err != nil {
-		return ReportLeft, err.Error(), ""
+		return "", err
 	}
 	answer, err := d.box.Deliver(ctx, client, r.Kind, r.Session)
 	if err == nil {
-		return ReportSent, "", answer.As
+		return answer.As, nil
 	}
-	switch refused, away := refusal(err); {
-	case away && refused != nil:
+	if refused, away := refusal(err); away && refused != nil {
 		d.tired[url] = true
-	case away:
+	} else if away {
 		d.down[url] = err
-	case refused != nil:
-		return ReportRefused, err.Error(), ""
 	}
-	return ReportLeft, err.Error(), ""
+	return "", err
 }
 
 const (

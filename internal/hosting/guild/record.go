@@ -30,8 +30,7 @@ type Record struct {
 	Result   *folder.ResultLine `json:"result,omitempty"`   // nil if the client wrote no result line
 	ResetsAt string             `json:"resetsAt,omitempty"` // of a rate limit, RFC 3339
 	Warnings []string           `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
-	// Tools is what the client did with the guild's tools; nil if it had none.
-	Tools *folder.ToolCounts `json:"tools,omitempty"`
+	Tools    *folder.ToolCounts `json:"tools,omitempty"`    // nil if the client had none
 
 	// Extra are the config's members that heartbeat-host does not know. One named like a member of
 	// a report is left out.
@@ -51,7 +50,6 @@ type TerminationDiagnostic struct {
 	StderrExcerpt string `json:"stderrExcerpt,omitempty"` // the last 2048 characters
 }
 
-// Entries say what became of the session's entries.
 type Entries struct {
 	folder.Entries
 	Each []folder.Entry `json:"each,omitempty"`
@@ -80,8 +78,7 @@ type Running struct {
 	Provider  string          `json:"provider"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
 	Cancel    CancelHandle    `json:"cancelHandle"`
-	// Socket is the path of the session's socket. Older guilds ignore it.
-	Socket string `json:"socket,omitempty"`
+	Socket    string          `json:"socket,omitempty"` // of the session; older guilds ignore it
 	// Extra are the config's members that heartbeat-host does not know: see [Record.Extra].
 	Extra map[string]json.RawMessage `json:"-"`
 }
@@ -92,7 +89,6 @@ type CancelHandle struct {
 	PGID int    `json:"pgid"`
 }
 
-// Encode returns the report as JSON.
 func (r Running) Encode() (string, error) { return encode(r, r.Extra) }
 
 // encode returns a report as JSON, with extra members after its own.

@@ -70,9 +70,7 @@ func (c *Client) attempt(ctx context.Context, r *request) (answer, *broken) {
 	if err == nil {
 		return a, nil
 	}
-	var certificate *tls.CertificateVerificationError
-	var address *net.AddrError
-	hope := !errors.As(err, &certificate) && !errors.As(err, &address) && !errors.Is(err, errTooLong)
+	hope := !errors.As(err, new(*tls.CertificateVerificationError)) && !errors.As(err, new(*net.AddrError)) && !errors.Is(err, errTooLong)
 	if stopped := context.Cause(ctx); stopped != nil {
 		err = stopped
 	}
@@ -160,7 +158,6 @@ func (u *Unreachable) Error() string {
 	return "Guild HTTP API unreachable after " + strconv.FormatInt(u.For.Milliseconds(), 10) + "ms: " + u.Last.Error()
 }
 
-// Unwrap returns Last and Stopped.
 func (u *Unreachable) Unwrap() []error {
 	if u.Stopped == nil {
 		return []error{u.Last}
@@ -182,5 +179,4 @@ func (u *Unanswered) Error() string {
 	return fmt.Sprintf("the guild did not answer the call, and may have carried it out: %v", u.Last)
 }
 
-// Unwrap returns the error of the attempt.
 func (u *Unanswered) Unwrap() error { return u.Last }

@@ -14,7 +14,6 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// Options say what to run.
 type Options struct {
 	Path    string   // the program's absolute path
 	Command []string // its arguments, beginning with the name that ps shows
@@ -29,7 +28,6 @@ type Options struct {
 	Spare     int // the guardian, a child of this process that is not the client's; 0 for none
 }
 
-// Exit is how a process ended.
 type Exit struct {
 	Code   int    // -1 after a signal
 	Signal string // such as SIGKILL
@@ -160,8 +158,8 @@ func (p *Process) Ended() <-chan struct{} { return p.ended }
 // Exit returns how the client ended. Call it after Ended.
 func (p *Process) Exit() Exit { return p.exit }
 
-// Finish returns once the client's standard error was copied. Call it after Ended. The error means that the
-// client did not take its whole input.
+// Finish returns once the client's input and standard error were copied. Call it after Ended. The error means
+// that the client did not take its whole input.
 func (p *Process) Finish() error {
 	p.copied.Wait()
 	return p.inputErr

@@ -38,16 +38,13 @@ const (
 
 // Options is what a proxy serves. Tools and Call are required.
 type Options struct {
-	// Tools are listed in this order. No other name is ever called.
-	Tools []config.Tool
+	Tools []config.Tool // listed in this order; no other name is ever called
 	// Call runs a tool with the client's arguments: a JSON object, {} if it sent none. The context
 	// ends when the client cancels the call or loses its connection, and when the proxy closes. An
 	// error or a panic becomes the tool's result. Calls may run at the same time.
-	Call func(ctx context.Context, tool config.Tool, args json.RawMessage) (text string, err error)
-	// Log gets a line without its newline, from any goroutine, even after Close.
-	Log func(line string)
-	// KeepAlive is how often an open stream carries a comment; 0 means every 30 s.
-	KeepAlive time.Duration
+	Call      func(ctx context.Context, tool config.Tool, args json.RawMessage) (text string, err error)
+	Log       func(line string) // gets a line without its newline, from any goroutine, even after Close
+	KeepAlive time.Duration     // how often an open stream carries a comment; 30 s if 0
 
 	listen func() (net.Listener, error) // nil for a free port of 127.0.0.1; tests set it
 }

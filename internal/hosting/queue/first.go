@@ -22,8 +22,8 @@ const KickOff = `Reply with "ready" and nothing else: your work follows.`
 // ErrInFlight means that an earlier round's entry is not settled: call [Queue.Settle].
 var ErrInFlight = errors.New("an entry is still in flight: settle it first")
 
-// First puts the next entry in flight and returns its text, which is all that the round's client may get on
-// its standard input. The client reads 10 MiB; an entry's text has at most 2 MiB, since a longer one stays in
+// First puts the next entry in flight and returns the prompt that the round's client gets on its standard
+// input, byte for byte. The client reads 10 MiB; an entry's text has at most 2 MiB, since a longer one stays in
 // a file that the text names. ok is false if there is no work for a client: see [Queue.Waiting]. The entry is
 // in flight even if the caller dies before it starts the client; [Queue.Settle] then knows that no client got
 // it. Call Command first.

@@ -43,26 +43,21 @@ const lockWait = 30 * time.Second
 // watchPoll is how often the queue is polled where the system sends no events.
 const watchPoll = 5 * time.Second
 
-// Options say how a session's inbox is worked through.
 type Options struct {
 	Inbox string // path of the queue file
 	// Own means that the inbox is the session's own, and all its entries are the session's. Open makes its
 	// directory.
-	Own bool
-	// Before is what a given inbox had counted when the session began, nil before that: see [Queue.CountBefore].
-	Before *folder.Before
+	Own    bool
+	Before *folder.Before // what a given inbox had counted when the session began, nil before that
 	// Dir holds the settings that wire the hook. Only this user may have access: another who could replace
 	// the settings could run commands as this user.
-	Dir  string
-	Hook string // absolute path of heartbeat-stop, "" to wire none
-	Cwd  string // the client's working directory
-	Env  []string
-	// Settings say what becomes of entries and what they may cost.
-	Settings recovery.Settings
-	// Background is how long an entry waits for tasks that its turn left running in the background.
-	Background time.Duration
-	// Warn gets sentences about what was repaired; nil drops them.
-	Warn func(string)
+	Dir        string
+	Hook       string // absolute path of heartbeat-stop, "" to wire none
+	Cwd        string // the client's working directory
+	Env        []string
+	Settings   recovery.Settings
+	Background time.Duration // how long an entry waits for tasks that its turn left running
+	Warn       func(string)  // gets sentences about what was repaired; nil drops them
 }
 
 // Queue is the inbox of a session. Only [Queue.Put] and [Queue.HoldBack] are safe for concurrent use.
@@ -258,7 +253,6 @@ func (q *Queue) Command(args []string, resume string) ([]string, error) {
 	return command, nil
 }
 
-// Environ returns the environment of the session's client.
 func (q *Queue) Environ(environ []string) []string {
 	return client.Of(claude.Command, []string{claude.Command}).Environ(environ, q.box.Path(), q.o.Background)
 }

@@ -16,17 +16,14 @@ import (
 
 // Exit is what was seen of a client that has ended. The zero value means that its end was not seen.
 type Exit struct {
-	// Known means that the client's standard output was read to the end.
-	Known bool
-	// Session is the last session ID in the client's messages, "" for none.
-	Session string
+	Known   bool   // its standard output was read to the end
+	Session string // the last session ID in its messages, "" for none
 	// Began means that there was a system message with subtype init, or a message of another type
 	// than a result. Before that, the client asks no model.
 	Began bool
 	// Asked means that the model answered: there was an assistant message whose model is not <synthetic>.
-	Asked bool
-	// Succeeded means that the last result message is no error; Turns is that message's count.
-	Succeeded bool
+	Asked     bool
+	Succeeded bool // the last result message is no error
 	Turns     int
 	// Failure is the API error that ended the last turn, nil for none. Under -p the client may end its
 	// hook before the hook has recorded the error.
@@ -34,8 +31,7 @@ type Exit struct {
 	// Reason is why the entry was not answered, for a dead letter, such as [inbox.ReasonCanceled]; ""
 	// leaves the reason open.
 	Reason inbox.Reason
-	// Over is the limit that ended the client, nil for none.
-	Over *Over
+	Over   *Over // the limit that ended the client, nil for none
 	// Turn is the end of the last turn by the client's own output, nil if that shows no end, or shows
 	// tasks in the background. It counts only if no hook reported the end.
 	Turn *Turn
@@ -74,15 +70,14 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 		return recovery.Report{}, err
 	}
 	d := tx.InFlight()
-	if q.endedEntry = ""; d != nil {
-		q.endedEntry = d.EntryID
-	}
 	if d == nil {
+		q.endedEntry = ""
 		if failure != nil {
 			err = recovery.HoldDelivery(tx, failure, false)
 		}
 		return recovery.Report{Action: recovery.None}, err
 	}
+	q.endedEntry = d.EntryID
 	sight := recovery.Sight{Reason: x.Reason, Charged: true}
 	if x.Over != nil {
 		sight.Over = x.Over.Of(d)
@@ -133,21 +128,15 @@ func (x Exit) isCommand() bool {
 // error that ended the session's last turn.
 func (q *Queue) noteFailure(tx *inbox.Tx, x Exit) (*inbox.Failure, error) {
 	d := tx.InFlight()
-	since := q.round.seq
-	if since == 0 && d != nil {
-		since = d.DeliveredSeq
+	since, session := q.round.seq, cmp.Or(x.Session, q.round.session)
+	if d != nil {
+		since, session = cmp.Or(since, d.DeliveredSeq), cmp.Or(session, d.SessionID)
 	}
-	if since == 0 {
+	if since == 0 || session == "" {
 		return nil, nil
-	}
-	session := cmp.Or(x.Session, q.round.session)
-	if session == "" && d != nil {
-		session = d.SessionID
 	}
 	s := tx.In(session).Known()
 	switch {
-	case session == "":
-		return nil, nil
 	case s.Failure != nil && s.FailedSeq >= since:
 		return s.Failure, nil
 	case x.Failure == nil || x.Succeeded:
@@ -205,8 +194,7 @@ func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 // Over is a limit that an entry in flight has reached.
 type Over struct {
 	recovery.Over
-	// Took is how long all attempts at the entry took together.
-	Took time.Duration
+	Took time.Duration // by all attempts at the entry together
 }
 
 // InFlight returns the entry in flight, nil for none.

@@ -30,14 +30,14 @@ import (
 // `heartbeat-host __finish DIR EVERY`, which calls [FinishAll].
 const FinishCommand = "__finish"
 
-// ErrUsed says that the session's ID was used before or is in use. Nothing of that session was touched.
+// ErrUsed means that the session's ID was used before or is in use. Nothing of that session was touched.
 var ErrUsed = errors.New("the session's id is used")
 
 func used(reason string) error {
 	return &config.Problem{Path: "sessionId", Reason: reason, Cause: ErrUsed}
 }
 
-// leastSpace is how much room a session needs to begin, in bytes: for its messages, inbox and end.
+// leastSpace is the room that a session needs to begin, in bytes: for its messages, inbox and end.
 const leastSpace = 64 << 20
 
 // begin claims the session's folder, posts the guardian and writes the first state. After an error
@@ -58,7 +58,7 @@ func begin(o Options) (h *host, err error) {
 	if err := checkWork(o, f); err != nil {
 		return nil, err
 	}
-	if free, err := disk.Free(filepath.Dir(f.DB)); err == nil && free < leastSpace { // if the room is unknown, the session is tried
+	if free, err := disk.Free(filepath.Dir(f.DB)); err == nil && free < leastSpace { // on an error there may be room
 		return nil, &config.Problem{Path: "dbPath", Reason: fmt.Sprintf("is on a disk with %d MiB of room, and a session needs %d: make some", free>>20, leastSpace>>20), Cause: unix.ENOSPC}
 	}
 	if err := guild.OutboxOf(nil, f.DB).Check(); err != nil {
@@ -80,14 +80,14 @@ func begin(o Options) (h *host, err error) {
 		defer cancel()
 		h.notifier.Stop(ctx)
 		if !existed {
-			_ = f.Purge(ctx, time.Now().Add(time.Hour), true) // what is left of it holds nothing
+			_ = f.Purge(ctx, time.Now().Add(time.Hour), true) // it holds nothing
 		}
 		return nil, err
 	}
 	return h, nil
 }
 
-// usable looks at the host's database before there is a folder. A damaged one is replaced later.
+// usable checks the host's database before there is a folder. A damaged database is replaced later.
 func usable(f folder.Folder) error {
 	box := guild.OutboxBeside(f.DB)
 	defer box.Close()
@@ -98,7 +98,7 @@ func usable(f folder.Folder) error {
 	return nil
 }
 
-// placed makes a problem of the config of an error that no later call changes.
+// placed makes an error that no later call changes a problem of the config.
 func placed(err error) error {
 	if errors.Is(err, disk.ErrForeign) || errors.Is(err, fs.ErrPermission) || errors.Is(err, store.ErrNewer) {
 		return &config.Problem{Path: "dbPath", Reason: "cannot have this session beside it: " + err.Error(), Cause: err}
@@ -106,7 +106,7 @@ func placed(err error) error {
 	return err
 }
 
-// claim takes the session's lock, and reads what an earlier life of it left.
+// claim takes the session's lock, and reads the record of an earlier life.
 func claim(f folder.Folder, resume bool) (*record, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), terminalWait)
 	defer cancel()
@@ -126,7 +126,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		var count int64
 		if _, count, err = lock.DB.Last(ctx, f.ID); count > 0 {
 			err = used("was used before, for a session whose folder was removed and whose transcript stays: take another one")
-			_ = lock.Purge(ctx, time.Now().Add(time.Hour), true) // the folder made just now would pass for a dead session
+			_ = lock.Purge(ctx, time.Now().Add(time.Hour), true) // the new folder would count as a dead session
 		}
 	case err != nil:
 	case folder.IsHosted(old):
@@ -136,7 +136,7 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 		if old.Status.Ended() {
 			state = "ended as " + string(old.Status)
 		}
-		err = used("was used before, for a session that " + state + ": take another one, or go on with that session (--resume)")
+		err = used("was used before, for a session that " + state + ": take another one, or continue that session (--resume)")
 	default:
 		if _, err = finishLocked(ctx, lock, false); err == nil || errors.Is(err, ErrFinished) {
 			old, err = lock.Read()
@@ -178,12 +178,12 @@ func (h *host) prepare(f folder.Folder) error {
 	}
 	started := time.Now().UTC()
 	h.log.linef("session=%s pid=%d pgid=%d log=%s started at %s", f.ID, os.Getpid(), unix.Getpgrp(), h.log.path, started.Format("2006-01-02T15:04:05.000Z"))
-	h.guard, err = guardian.Post(mark, nil, guardian.Then{ // the command is fixed here
+	h.guard, err = guardian.Post(mark, nil, guardian.Then{
 		Command: []string{"heartbeat-host", FinishCommand, f.Dir(), h.Again.String()},
 		Env:     finisherEnvironment(os.Environ()),
 	})
 	if err != nil {
-		h.log.linef("%v: should this host be killed, the next one beside the database finishes the session", err)
+		h.log.linef("%v: if this host is killed, the next one beside the database finishes the session", err)
 	}
 	step("guarded")
 	h.state = h.firstState(f, mark, started)
@@ -191,7 +191,7 @@ func (h *host) prepare(f folder.Folder) error {
 	if h.guard != nil {
 		h.state.Guardian = new(folder.ProcessOf(h.guard.PID))
 	}
-	unmarked := markPromptDir(h.state) // a finisher relies on the mark as soon as there is a state
+	unmarked := markPromptDir(h.state) // before the record: a finisher relies on the mark
 	parts, err := h.lock.Parts(&h.state)
 	if err == nil {
 		err = h.lock.DB.Begin(context.Background(), f.ID, f.DB, parts)
@@ -214,7 +214,7 @@ func (h *host) prepare(f folder.Folder) error {
 	return nil
 }
 
-// firstState is the state before anything has happened. It keeps what a resumed session has from its earlier life.
+// firstState returns the state at the beginning. A resumed session keeps some of its earlier one.
 func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.State {
 	c, old := h.Config, h.state
 	s := folder.State{
@@ -240,8 +240,8 @@ func (h *host) firstState(f folder.Folder, mark string, now time.Time) folder.St
 	return s
 }
 
-// finisherEnvironment is the environment that a finisher needs: where its user's and temporary files are, and the
-// authorities of a guild behind https. It has no proxy variables, since the guild cannot be reached through a proxy.
+// finisherEnvironment returns the variables that a finisher needs: they lead to its user's and temporary files, and to
+// the authorities of a guild behind https. Proxy variables are left out, since no guild is called through a proxy.
 func finisherEnvironment(environ []string) []string {
 	return slices.DeleteFunc(environ, func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
@@ -249,8 +249,8 @@ func finisherEnvironment(environ []string) []string {
 	})
 }
 
-// findClaude finds the client as a shell in the session's environment would, but in no folder that
-// depends on the session's working directory.
+// findClaude searches for the client as a shell in the session's environment does, but not in relative
+// folders of PATH.
 func findClaude(name string, c *config.Config) (string, error) {
 	list, given := c.Env["PATH"]
 	if !given {
@@ -268,9 +268,9 @@ func findClaude(name string, c *config.Config) (string, error) {
 	return found, nil
 }
 
-// newMark returns the mark in the environment of all processes of a session. It begins with the
-// session's ID: a finisher takes the mark from the record, which the session's tools may have
-// forged, and must not kill another session by it.
+// newMark returns a mark for the environment of all processes of a session. It begins with the session's ID:
+// a finisher reads the mark in the record, which the session's tools may have forged, and must not kill
+// another session's processes.
 func newMark(id string) (string, error) {
 	name, err := machine.RandomName()
 	return id + "." + name, err

@@ -13,21 +13,21 @@ import (
 	"heartbeat/internal/notify"
 )
 
-// How long each step may delay the host's end, or with showWait the report.
+// How long each step may delay the host's end, or, for showWait, the report.
 const (
-	showWait  = 2 * time.Second  // to write the guild's table first
+	showWait  = 2 * time.Second  // to write the guild's table before the report
 	closeWait = time.Second      // for open requests at the socket
 	tellWait  = 45 * time.Second // to notify a person
 	restWait  = 10 * time.Second // to write what the guild's table still lacks
 )
 
-// conclude commits the session's end, frees everything, and sends the report to the guild. If the
-// end could not be kept, or something is left for the guild, the guardian stays and does that.
+// conclude commits the session's end, frees everything, and sends the report to the guild. If the end could
+// not be committed, or the guild lacks something, the guardian stays and completes that.
 func (h *host) conclude() Outcome {
 	h.stopDrainTimer()
 	hurry := h.endRequest.next()
 	h.sending.Lock()
-	h.closed = true // nobody would answer later entries
+	h.closed = true // no client would answer later entries
 	h.sending.Unlock()
 	h.closeTools()
 	d, kept := h.decide(hurry)
@@ -40,11 +40,11 @@ func (h *host) conclude() Outcome {
 		h.store.Close()
 	}
 	if h.server != nil {
-		_ = h.server.Close(closeWait) // the socket's folder is about to go as well
+		_ = h.server.Close(closeWait) // leaveRecord removes the socket too
 	}
 	o := Outcome{Decision: d, Left: true}
 	if kept {
-		ctx, cancel := withinUnless(hurry, terminalWait) // the report is kept: others may send it
+		ctx, cancel := withinUnless(hurry, terminalWait) // the report is committed: others may send it
 		defer cancel()
 		if h.stopBeats != nil {
 			h.stopBeats(ctx)
@@ -59,7 +59,7 @@ func (h *host) conclude() Outcome {
 		o.Left = h.showRest(hurry)
 		h.leaveRecord(o.Left)
 	} else {
-		h.log.line("the host ends before the session's end could be kept: whoever finishes the session decides it from what is on the disk")
+		h.log.line("the host ends before the session's end could be kept: the process that finishes the session decides from what is on the disk")
 	}
 	if h.guard != nil && (o.Left || h.failure() != nil) {
 		defer h.guard.Leave()
@@ -67,15 +67,15 @@ func (h *host) conclude() Outcome {
 		h.guard.Dismiss()
 	}
 	h.log.close()
-	_ = h.lock.Release() // another process may take the session now; the process's end would release it as well
+	_ = h.lock.Release() // the process's end would release it as well
 	return o
 }
 
 // keepEvery is the pause between tries to commit the session's end.
 const keepEvery = time.Second
 
-// decide commits the session's end with all messages. While the disk does not take them the host stays,
-// since only it has them, and tells the guild nothing: another end might follow one that is not kept.
+// decide commits the session's end with all messages. While the disk takes neither, the host stays, since the
+// messages are in its memory alone, and reports nothing: a finisher may come to another end.
 func (h *host) decide(hurry <-chan struct{}) (d Decision, kept bool) {
 	for tries := 1; ; tries++ {
 		d, err := h.tryToDecide(tries == 1)
@@ -83,7 +83,7 @@ func (h *host) decide(hurry <-chan struct{}) (d Decision, kept bool) {
 			return d, true
 		}
 		if tries == 1 {
-			h.log.linef("the session's end cannot be kept, which is tried until it can, and nobody is told of it before: %v", err)
+			h.log.linef("the session's end cannot be kept yet: it is tried again, and not reported before: %v", err)
 		}
 		select {
 		case <-hurry:
@@ -113,10 +113,10 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 			}
 		})
 	}
-	if h.store != nil && show { // the guild may look for the row once it has the report, which says if the row cannot be written
+	if h.store != nil && show { // the guild may read the row once it has the report
 		short, cancel := context.WithTimeout(context.Background(), showWait)
 		defer cancel()
-		_ = h.store.Show(short) // Health shows the error
+		_ = h.store.Show(short) // the report has the error, by Health
 	}
 	h.change(func(s *folder.State) {
 		h.fillLive(s)
@@ -130,9 +130,9 @@ func (h *host) tryToDecide(show bool) (d Decision, err error) {
 	return h.conclusion.keep(ctx, Decide(Facts{State: h.snapshot(), MemoryMax: h.MemoryMax}))
 }
 
-// removePromptDir removes the folder of the system prompt, which the guild made for this session.
-// The session's tools may have forged the record, so only a folder that the host has marked goes. A
-// folder with other contents was named by mistake and stays.
+// removePromptDir removes the folder of the system prompt, which the guild made for this session. It
+// removes only a folder that the host has marked, since the session's tools may have forged the record.
+// A folder that holds the session's other files was named by mistake and stays.
 func removePromptDir(s folder.State) error {
 	dir := s.SystemPromptTmpDir
 	if there, err := disk.Exists(dir); dir == "" || err == nil && !there {
@@ -154,7 +154,7 @@ func removePromptDir(s folder.State) error {
 		}
 	}
 	if err == nil {
-		err = os.RemoveAll(dir) // the mark goes last, so that a kill leaves it
+		err = os.RemoveAll(dir) // with the mark, which a kill must leave until now
 	}
 	if err != nil {
 		return fmt.Errorf("remove systemPromptTmpDir: %w", err)
@@ -162,7 +162,7 @@ func removePromptDir(s folder.State) error {
 	return nil
 }
 
-// promptMark is the file by which a host marks the folder of the system prompt.
+// promptMark returns the path of the file by which a host marks the folder of the system prompt.
 func promptMark(s folder.State) string {
 	return filepath.Join(s.SystemPromptTmpDir, ".heartbeat-"+s.SessionID)
 }

@@ -17,33 +17,29 @@ const (
 	endedByTimeout = "timeout"
 	endedByStall   = "stall"
 	endedByLimit   = "limit"
-	endedByLoss    = "inbox-lost"    // its inbox was taken away
+	endedByLoss    = "inbox-lost"    // its inbox was removed, moved or replaced
 	endedLingering = "exit-deadline" // it had finished and did not exit
 )
 
-// Facts are what is known of a session at its end. Its host, or whoever finishes for a dead one,
-// decides the outcome from nothing else.
+// Facts are what is known of a session at its end. Its host, or a finisher, decides the outcome from nothing else.
 type Facts struct {
 	folder.State
-	// HostDied says that the host was killed and somebody else finishes.
-	HostDied bool
-	// MemoryMax is the limit of the client's memory in bytes, 0 for none.
-	MemoryMax int64
+	HostDied  bool  // the host was killed, and a finisher decides
+	MemoryMax int64 // the limit of the client's memory in bytes, 0 for none
 }
 
 func (f Facts) answered() bool { return f.Entries.Answered > 0 && f.Entries.Unanswered() == 0 }
 
-// Decision is what a session came to.
+// Decision is a session's outcome.
 type Decision struct {
 	State folder.Status
-	// Error says why the session is not completed, in one sentence.
-	Error string
-	// Code is the exit status for the report: the client's, 1 if it had none.
-	Code int
+	Error string // why the session is not completed, in one sentence
+	Code  int    // the exit status for the report: the client's, 1 if it had none
 }
 
-// Decide says what a session came to. A request to cancel outranks everything else. Otherwise a
-// session is completed if, and only if, every entry was answered, whatever became of its processes.
+// Decide returns a session's outcome. A request to cancel outranks everything else. Otherwise a session that
+// could use the tools it requires is completed if, and only if, every entry was answered, whatever became of its
+// processes.
 func Decide(f Facts) Decision {
 	d := Decision{Code: f.code()}
 	switch {
@@ -71,7 +67,7 @@ func Decide(f Facts) Decision {
 	return d
 }
 
-// toolless says why the session could not use the tools that it requires, "" if it could or requires none.
+// toolless returns why the session could not use the tools that it requires, "" if it could or requires none.
 func (f Facts) toolless() string {
 	t := f.Tools
 	switch {
@@ -98,7 +94,7 @@ func failedCalls(t *folder.Tools) string {
 	return fmt.Sprintf("%s of the guild's tools failed, at last %s", some, t.LastError)
 }
 
-// code is the client's exit status, 1 if a signal ended it.
+// code returns the client's exit status, 1 if a signal ended it.
 func (f Facts) code() int {
 	switch {
 	case f.Exit != nil:
@@ -109,10 +105,10 @@ func (f Facts) code() int {
 	return 1
 }
 
-// outOfMemory are the signals that end a client which gets no more memory.
+// outOfMemory are the signals that end a client that gets no more memory.
 var outOfMemory = []string{"SIGABRT", "SIGSEGV", "SIGBUS", "SIGTRAP", "SIGILL"}
 
-// failure says why a session failed that nobody ended on purpose.
+// failure describes why a session failed that nobody cancelled.
 func (f Facts) failure() string {
 	switch {
 	case f.HostDied:
@@ -133,13 +129,13 @@ func (f Facts) failure() string {
 		return "claude was ended by " + f.Exit.Signal
 	}
 	text := fmt.Sprintf("claude exited with code %d", f.Exit.Code)
-	if said := strings.TrimSpace(f.Stderr); said != "" && f.Exit.Code != 0 && f.Result == nil { // it gave up
+	if said := strings.TrimSpace(f.Stderr); said != "" && f.Exit.Code != 0 && f.Result == nil { // the last line says why
 		text += ": " + words.Brief(said[strings.LastIndexByte(said, '\n')+1:])
 	}
 	return text
 }
 
-// with adds what the client's result and the fates of the entries say.
+// with appends the client's result, if it is an error, and the fates of the entries.
 func (f Facts) with(text string) string {
 	all := []string{text}
 	if r := f.Result; r != nil && r.IsError {
@@ -155,7 +151,7 @@ func (f Facts) with(text string) string {
 	return strings.Join(append(all, f.fates()), "; ")
 }
 
-// fates says how many entries were not answered, and where they are.
+// fates describes how many entries were not answered, and where they are.
 func (f Facts) fates() string {
 	e := f.Entries
 	total := e.Answered + e.Unanswered()

@@ -270,7 +270,7 @@ func TestUsedBefore(t *testing.T) {
 	r.guild.Expect("ses-1")
 	_, third := r.run()
 	assert.Equal(t, folder.Completed, third.State, third.Error)
-	assert.Equal(t, []string{"the conversation is not continued, since there is no transcript of it: another one begins"}, r.state().Warnings)
+	assert.Equal(t, []string{"the conversation has no transcript, so another one begins"}, r.state().Warnings)
 
 	// Its transcript stays when its folder goes, so another session may not add to it.
 	f, err := folder.At(r.Config.DBPath, "ses-1")

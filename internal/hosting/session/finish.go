@@ -22,19 +22,19 @@ import (
 	"heartbeat/internal/words"
 )
 
-// ErrHosted says that a session needs no finisher: its host lives, or somebody is finishing it.
-var ErrHosted = errors.New("the session's host lives, or somebody finishes it right now")
+// ErrHosted means that a session needs no finisher: its host lives, or another process is finishing it.
+var ErrHosted = errors.New("the session's host lives, or another process is finishing it")
 
-// ErrUnkept says that the session's end could not be kept.
+// ErrUnkept means that the session's end could not be committed.
 var ErrUnkept = errors.New("the session's end cannot be kept yet")
 
-// ErrFinished says that nothing is left to do for a session.
+// ErrFinished means that nothing is left to do for a session.
 var ErrFinished = errors.New("the session is finished")
 
-// Finish does what the dead host of a session left undone: it ends what is left of the session, settles its entries,
-// and reports. For a finished session it sends what its guild lacks. dir is the session's folder; once tries each call
-// to the guild once. The error matches [ErrHosted] or [ErrFinished] if there is nothing to do, and [ErrUnkept] if
-// another attempt may succeed. Any number of processes may call it at any time, also after a kill.
+// Finish completes the session of a dead host: it ends the session's processes, settles its entries, and reports. For a
+// finished session it sends what the guild lacks. dir is the session's folder; once tries each call to the guild once.
+// The error matches [ErrHosted] or [ErrFinished] if there is nothing to do, and [ErrUnkept] if another attempt may
+// succeed. Any number of processes may call Finish at any time, also after a kill.
 func Finish(ctx context.Context, dir string, once bool) (Outcome, error) {
 	f := folder.Folder{ID: filepath.Base(dir), DB: filepath.Join(filepath.Dir(filepath.Dir(dir)), "db")}
 	if err := folder.CheckID(f.ID); err != nil || folder.Root(f.DB) != filepath.Dir(dir) {
@@ -97,7 +97,7 @@ func finishLocked(ctx context.Context, lock *folder.Lock, once bool) (Outcome, e
 	return e.finish(ctx)
 }
 
-// lost says that a begun session has no record anywhere. A session that had not begun needs nobody: its caller knows.
+// lost returns the error of a session without a record: [ErrFinished] if the session had not begun.
 func lost(f folder.Folder) error {
 	if begun, err := disk.Exists(f.InboxPath()); err != nil || !begun {
 		return ErrFinished
@@ -106,7 +106,7 @@ func lost(f folder.Folder) error {
 	if aside := store.Damaged(folder.Root(f.DB)); aside != "" {
 		became = "damaged, and is " + aside + " now"
 	}
-	return fmt.Errorf("its record was in the database that was %s: nobody can tell its guild what it came to; "+
+	return fmt.Errorf("its record was in the database that was %s: its end cannot be reported to its guild; "+
 		"its prompts are in %s: remove %s once nothing of it is needed", became, f.InboxPath(), f.Dir())
 }
 
@@ -116,7 +116,7 @@ type finisher struct {
 	folder folder.Folder
 }
 
-// sendRest sends the guild of a finished session what it lacks.
+// sendRest sends the guild of a finished session what the guild lacks.
 func (e *finisher) sendRest(ctx context.Context) (Outcome, error) {
 	s := e.snapshot()
 	e.again = true
@@ -156,7 +156,7 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 	return o, nil
 }
 
-// conclude decides what the session came to, unless that is decided already, and keeps it: see [conclusion.keep].
+// conclude decides the session's outcome, unless it is decided already, and commits it: see [conclusion.keep].
 func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	s := e.snapshot()
 	r, decided, err := e.box.Report(ctx, s.SessionID)
@@ -183,7 +183,7 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	}
 	short, cancel := context.WithTimeout(ctx, showWait)
 	defer cancel()
-	showErr := showBehind(short, e.lock.DB, s.SessionID, nil) // the guild may read its table once it has the report
+	showErr := showBehind(short, e.lock.DB, s.SessionID, nil) // the guild may read the row once it has the report
 	e.change(func(s *folder.State) {
 		if s.Store = ""; showErr != nil {
 			s.Store = "the transcript cannot be written to the guild's table, and is tried again (" + showErr.Error() + ")"
@@ -193,7 +193,7 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 	return e.keep(ctx, Decide(Facts{State: s, HostDied: s.Ended == ""}))
 }
 
-// recount adds up again what the client's messages said: the host recorded that only now and then.
+// recount adds the client's messages up again: the host recorded their sum only now and then.
 func (e *finisher) recount(ctx context.Context) error {
 	var t stream.Tally
 	s := e.snapshot()
@@ -210,7 +210,7 @@ func (e *finisher) recount(ctx context.Context) error {
 			t.Add(parsed, m.At)
 		}
 	}
-	if s.Rounds > 1 { // which client a message came from is not stored
+	if s.Rounds > 1 { // a stored message does not name its client
 		t.Usage, t.Cost, t.Result, t.SessionID = nil, nil, nil, ""
 	}
 	stored, count, err := e.lock.DB.Last(ctx, s.SessionID)
@@ -236,15 +236,14 @@ func (e *finisher) settleEntries(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	var busy inboxclaim.BusyError
 	switch err := e.claim(ctx, q); {
-	case errors.As(err, &busy): // what is in flight now is not this session's
-		e.log.linef("the entries are left to who works on %s now: %v", q.Path(), err)
+	case errors.As(err, new(inboxclaim.BusyError)): // what is in flight now is not this session's
+		e.log.linef("the entries are left to the process that works on %s now: %v", q.Path(), err)
 		return e.count(q)
 	case err != nil:
 		return err
 	}
-	var seen queue.Exit // by the dead host
+	var seen queue.Exit // what the dead host has recorded
 	if s.Cancel != nil {
 		seen.Reason = inbox.ReasonCanceled
 	}

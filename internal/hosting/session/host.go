@@ -36,10 +36,10 @@ type host struct {
 	stopBeats  func(context.Context) // ends the reports that the session runs; nil before the first
 	endRequest *request
 	drained    drain
-	notifier   notify.Helper // notifies a person, if there is a command for that
-	stalled    atomic.Bool   // the session in a terminal is ended because it stalled
-	progress   struct {      // since the last progress was seen: the time in the state is of the wall clock, which is set, and runs during sleep
-		of    *time.Time
+	notifier   notify.Helper
+	stalled    atomic.Bool // the session in a terminal is ended because it stalled
+	progress   struct {    // the last progress, by the monotonic clock: the wall clock may be set, and runs during sleep
+		of    *time.Time // LastProgressAt of the state
 		since time.Time
 	}
 
@@ -49,7 +49,7 @@ type host struct {
 	sending sync.Mutex
 	closed  bool // the session takes no more entries
 
-	unsettled *queue.Exit // of a client that left what found no room to be settled; nil for none
+	unsettled *queue.Exit // of a client whose entry could not be settled on a full disk, nil for none
 }
 
 // record is the session's state, in memory and on disk, and its log.
@@ -69,7 +69,7 @@ func (r *record) change(f func(s *folder.State)) {
 	r.save()
 }
 
-// note changes the state, and writes it if the last write is a second old. A kill may lose what was only noted.
+// note changes the state, and writes it if the last write is a second old. A kill may lose the change.
 func (r *record) note(f func(s *folder.State)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -98,7 +98,7 @@ func (r *record) snapshot() folder.State {
 	return s
 }
 
-// warn adds a warning to log, status and report, once.
+// warn adds a warning to the log and the record, once.
 func (r *record) warn(text string) {
 	if text == "" {
 		return
@@ -110,20 +110,19 @@ func (r *record) warn(text string) {
 	}
 }
 
-// log is the session's log: lines of the host, and the client's raw standard error. It is for
-// people, so nothing depends on it.
+// log is the session's log: lines of the host, and the client's raw standard error. Nothing depends on it.
 type log struct {
 	path string
 	mu   sync.Mutex
 	file *disk.File // nil if it cannot be written
 	tail words.Tail // the end of the client's standard error
-	room int        // for its beginning, in bytes; negative once it did not fit
+	room int        // bytes left for the client's standard error, negative once some was left out
 }
 
-// mostStderr is how much of the client's standard error a log gets, in bytes: a session may run for weeks.
+// mostStderr is the most bytes of the client's standard error in a log: a session may run for weeks.
 const mostStderr = 64 << 20
 
-// openLog opens the log of a session for appending. After an error there is no log.
+// openLog opens the log of a session for appending. After an error the log drops its lines.
 func openLog(dir, id string) (*log, error) {
 	l := &log{path: filepath.Join(dir, id+".log"), room: mostStderr}
 	err := os.MkdirAll(dir, 0o755)
@@ -144,7 +143,7 @@ func (l *log) line(text string) {
 
 func (l *log) linef(format string, args ...any) { l.line(fmt.Sprintf(format, args...)) }
 
-// Write adds what the client wrote to standard error.
+// Write appends what the client wrote to standard error.
 func (l *log) Write(b []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -155,7 +154,7 @@ func (l *log) Write(b []byte) (int, error) {
 	case before >= 0:
 		l.append([]byte("\n[babysitter] the client has written over 64 MiB to its standard error: the rest is left out\n"))
 	}
-	l.tail.Most = utf8.UTFMax * (folder.MaxStderr + 1) // one more, since the first may be cut
+	l.tail.Most = utf8.UTFMax * (folder.MaxStderr + 1) // the first character may be cut
 	return l.tail.Write(b)
 }
 
@@ -165,7 +164,7 @@ func (l *log) append(b []byte) {
 	}
 }
 
-// stderr is the end of the client's standard error, at most [folder.MaxStderr] characters.
+// stderr returns the end of the client's standard error, at most [folder.MaxStderr] characters.
 func (l *log) stderr() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -12,56 +12,42 @@ import (
 // StallAction is what happens to a session that makes no progress.
 type StallAction string
 
-// The actions.
 const (
-	ReportStall StallAction = "report" // status and report say so
-	CancelStall StallAction = "cancel" // the client is also ended
+	ReportStall StallAction = "report" // a warning in status and report
+	CancelStall StallAction = "cancel" // also the client's end
 )
 
 // Options say how a session is hosted: see [Defaults].
 type Options struct {
 	Config *config.Config
-	// Claude is the client: a path, or a name to look up in PATH; "claude" if empty.
-	Claude string
-	// Hook is the absolute path of heartbeat-stop.
-	Hook string
-	// Inbox is the queue that the session works through, "" for one of its own.
-	Inbox string
-	// Settings say what becomes of entries and what they may cost.
+	Claude string // the client: a path, or a name in PATH; "claude" if empty
+	Hook   string // the absolute path of heartbeat-stop
+	Inbox  string // the queue that the session works through, "" for one of its own
 	recovery.Settings
-	// Resume continues a session that was hosted before; otherwise its ID is refused.
-	Resume bool
-	// Grace is the client's time from SIGTERM to SIGKILL.
-	Grace time.Duration
-	// ExitTimeout is how long the client has to exit after its result.
-	ExitTimeout time.Duration
-	// Timeout is the limit for all rounds together; 0 is none.
-	Timeout time.Duration
-	// Notify says how to notify a person; without a command nobody is notified.
-	Notify notify.Options
+	Resume      bool           // continue a session that was hosted before; otherwise its ID is refused
+	Grace       time.Duration  // the client's time from SIGTERM to SIGKILL
+	ExitTimeout time.Duration  // the client's time to exit after its result
+	Timeout     time.Duration  // for all rounds together; 0 is none
+	Notify      notify.Options // how a person is notified; without a command nobody is
 	// Stall is how long without progress makes a session count as stalled; 0 is never. StallAction
 	// is what happens then.
 	Stall       time.Duration
 	StallAction StallAction
-	// MemoryMax limits the data of each process of the session, in bytes; 0 is no limit.
-	MemoryMax int64
-	// Again is the time between a guardian's attempts to send what is left.
-	Again time.Duration
-	// RequireTools fails a session all of whose tool calls to the guild failed, or whose client
-	// never asked for the tools. The config may say so too.
+	MemoryMax   int64         // the most data of each process, in bytes; 0 is no limit
+	Again       time.Duration // the time between a guardian's attempts to send what is left
+	// RequireTools fails a session all of whose tool calls to the guild failed, or whose client never
+	// asked for the tools. The config may also demand that.
 	RequireTools bool
-	// Beat is the time between two heartbeats to the guild.
-	Beat time.Duration
+	Beat         time.Duration // the time between two heartbeats to the guild
 	// PTY hosts an interactive session. When it asks something, it waits AskPatience for somebody to attach and answer.
 	PTY         bool
 	AskPatience time.Duration
-	// Detached says that all output of this process goes to the session's log, without which there is no session.
+	// Detached sends all output of this process to the session's log. A session without a log then does not begin.
 	Detached bool
-	// Started, if set, is called once, when the session is up.
-	Started func(Up) `json:"-"`
+	Started  func(Up) `json:"-"` // if set, called once, when the session is up
 }
 
-// Defaults are the usual options.
+// Defaults returns the usual options.
 func Defaults() Options {
 	return Options{
 		Settings: recovery.Settings{Policy: recovery.DeadLetter, MaxAttempts: recovery.DefaultMaxAttempts},
@@ -81,11 +67,10 @@ type Up struct {
 // Outcome is what became of a session.
 type Outcome struct {
 	Decision
-	// Delivered says that the guild has the terminal report. If not, the host's database keeps it,
-	// and a file beside the guild's.
+	// Delivered means that the guild has the terminal report. Otherwise the report is in the host's
+	// database, and in a file beside the guild's.
 	Delivered bool
-	// Broken is what kept the host from its work, nil for nothing.
-	Broken error
-	// Left says that the guild or its table lacks something that a later [Finish] may send.
+	Broken    error // what kept the host from its work, nil for nothing
+	// Left means that the guild or its table lacks something that a later [Finish] may send.
 	Left bool
 }

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +26,11 @@ const (
 	terminalWait = 90 * time.Second
 )
 
-// reportRunning reports that the session runs, and then beats until end is called. It does not wait. end
-// waits for the running report as long as it may take.
+// reportRunning begins to report that the session runs, and then to beat, until end is called. end waits for
+// the running report, for a limited time.
 func (h *host) reportRunning() (end func(context.Context)) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	settled, stopped := make(chan struct{}), make(chan struct{}) // the report is delivered or given up; no beat follows
+	reported, stopped := make(chan struct{}), make(chan struct{}) // the report is delivered or given up; no beat follows
 	s := h.snapshot()
 	go func() {
 		err := h.box.ReportRunning(ctx, h.guild, guild.Running{
@@ -40,13 +41,13 @@ func (h *host) reportRunning() (end func(context.Context)) {
 			h.log.linef("Failed to report running: %v", err)
 			h.warn("the guild was not told that the session runs: " + err.Error())
 		}
-		close(settled)
+		close(reported)
 		h.beat(ctx)
 		close(stopped)
 	}()
 	return func(within context.Context) {
 		select {
-		case <-settled:
+		case <-reported:
 		case <-time.After(runningWait):
 		case <-within.Done():
 		}
@@ -55,10 +56,10 @@ func (h *host) reportRunning() (end func(context.Context)) {
 	}
 }
 
-// beat tells the guild at intervals that the session lives, until ctx ends, and records the guild's
-// answers. A failed beat is dropped: the next one says the same.
+// beat reports at intervals that the session lives, until ctx ends, and records the guild's answers. A failed
+// beat is not repeated.
 func (h *host) beat(ctx context.Context) {
-	missed, said := false, folder.Status("")
+	missed, held := false, folder.Status("")
 	for {
 		select {
 		case <-time.After(h.Beat):
@@ -67,7 +68,7 @@ func (h *host) beat(ctx context.Context) {
 		}
 		answer, err := h.guild.Beat(ctx)
 		switch {
-		case ctx.Err() != nil: // an interrupted beat says nothing about the guild
+		case ctx.Err() != nil: // an interrupted beat shows nothing about the guild
 			return
 		case err != nil:
 			if !missed {
@@ -76,16 +77,15 @@ func (h *host) beat(ctx context.Context) {
 			missed = true
 			continue
 		}
-		at := time.Now().UTC()
-		h.note(func(s *folder.State) { s.LastBeatAt = &at })
-		if answer.Status.Ended() && answer.Status != said {
+		h.note(func(s *folder.State) { s.LastBeatAt = new(time.Now().UTC()) })
+		if answer.Status.Ended() && answer.Status != held {
 			h.warn("the guild holds the session as " + string(answer.Status) + " already, while it runs")
 		}
-		said = answer.Status
+		held = answer.Status
 	}
 }
 
-// conclusion is the end of a session, kept first and then reported, by the host or by whoever finishes for a dead one.
+// conclusion is the end of a session, first committed and then reported, by the host or a finisher.
 type conclusion struct {
 	*record
 	box   guild.Outbox
@@ -94,7 +94,7 @@ type conclusion struct {
 	again bool // not the first try: only success is worth a line
 }
 
-// claim takes the session's inbox, and records what a given one has counted before it.
+// claim takes the session's inbox, and records what a given one has counted before the session.
 func (c *conclusion) claim(ctx context.Context, q *queue.Queue) error {
 	err := q.Claim(ctx)
 	if s := c.snapshot(); err != nil || s.OwnInbox || s.Before != nil {
@@ -129,7 +129,7 @@ func (c *conclusion) count(q *queue.Queue) error {
 	return nil
 }
 
-// leaveRecord removes what the session has left beside its record, and removes the host from the record.
+// leaveRecord removes the session's temporary files, and then the host from the record.
 func (c *conclusion) leaveRecord(left bool) {
 	f := c.lock.Folder
 	err := errors.Join(os.RemoveAll(f.TempDir()), disk.Remove(f.SocketPath())) // follows no links
@@ -149,13 +149,13 @@ func (c *conclusion) leaveRecord(left bool) {
 	step("over") // the record says that nothing is left to do
 }
 
-// keep commits the session's end, in its record and as the report for the guild. If another end was
-// kept before, that one counts.
+// keep commits the session's end, in its record and as the report for the guild. An end that was committed
+// before counts instead.
 func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	step("decided") // only this process knows the result
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.state.Waiting, _ = c.lock.DB.Waiting(ctx, c.state.SessionID) // whoever shows the transcript has just asked the database
+	c.state.Waiting, _ = c.lock.DB.Waiting(ctx, c.state.SessionID) // the attempt to show them has reported its error
 	end := c.state
 	noteEnd(&end, d)
 	parts, err := c.lock.Parts(&end)
@@ -173,20 +173,18 @@ func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 }
 
 func noteEnd(s *folder.State, d Decision) {
-	now := time.Now().UTC()
-	s.Status, s.Error, s.EndedAt, s.Client = d.State, d.Error, &now, nil
+	s.Status, s.Error, s.EndedAt, s.Client = d.State, d.Error, new(time.Now().UTC()), nil
 }
 
-// deliver sends the terminal report, which stays if the guild does not take it.
+// deliver sends the terminal report. One that the guild does not take stays in the database.
 func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 	id := c.snapshot().SessionID
 	_, err := c.box.Deliver(ctx, c.guild, store.Record, id)
-	var refused *guild.Refused
 	switch {
 	case err == nil && c.again:
 		c.log.line("the guild has the terminal report")
 	case err == nil || c.again:
-	case errors.As(err, &refused):
+	case errors.As(err, new(*guild.Refused)):
 		c.log.linef("the guild refused the terminal report, which stays: %v", err)
 	default:
 		c.log.linef("Failed to report result, which is tried again: %v", err)
@@ -216,20 +214,20 @@ func recordOf(s folder.State, code int, each []folder.Entry) *guild.Record {
 		Entries:               &guild.Entries{Entries: s.Entries, Each: each},
 		TerminationDiagnostic: &guild.TerminationDiagnostic{ExitCode: code, StderrExcerpt: s.Stderr},
 	}
-	var said []string
+	var more []string
 	if t := s.Tools; t != nil {
-		if said = append(said, failedCalls(t)); t.Open > 0 {
-			said = append(said, words.Count(int(t.Open), "call", "calls")+" of the guild's tools had no answer when the session ended")
+		if more = append(more, failedCalls(t)); t.Open > 0 {
+			more = append(more, words.Count(int(t.Open), "call", "calls")+" of the guild's tools had no answer when the session ended")
 		}
 		if t.Configured+int(t.Calls) > 0 {
 			r.Tools = &t.ToolCounts
 		}
 	}
-	if said = append(said, s.Store); s.Store == "" && s.Waiting > 0 {
-		said = append(said, fmt.Sprintf("the guild's table does not have %s of the transcript yet", words.Count(int(s.Waiting), "message", "messages")))
+	if more = append(more, s.Store); s.Store == "" && s.Waiting > 0 {
+		more = append(more, fmt.Sprintf("the guild's table does not have %s of the transcript yet", words.Count(int(s.Waiting), "message", "messages")))
 	}
-	said = slices.DeleteFunc(said, func(text string) bool { return text == "" })
-	r.Warnings = slices.Concat(s.Warnings, said)
+	more = slices.DeleteFunc(more, func(text string) bool { return text == "" })
+	r.Warnings = slices.Concat(s.Warnings, more)
 	if s.Result != nil {
 		r.Result = &s.Result.ResultLine
 	}
@@ -246,15 +244,9 @@ func recordOf(s folder.State, code int, each []folder.Entry) *guild.Record {
 }
 
 func applyTally(s *folder.State, t *stream.Tally) {
-	if t.SessionID != "" {
-		s.ProviderSessionID = t.SessionID
-	}
-	if t.Cost != nil {
-		s.CostUSD = t.Cost
-	}
-	if t.Usage != nil {
-		s.TokenUsage = t.Usage
-	}
+	s.ProviderSessionID = cmp.Or(t.SessionID, s.ProviderSessionID)
+	s.CostUSD = cmp.Or(t.Cost, s.CostUSD)
+	s.TokenUsage = cmp.Or(t.Usage, s.TokenUsage)
 	for _, name := range t.Opened() {
 		if !slices.Contains(s.Opened, name) {
 			s.Opened = append(s.Opened, name)
@@ -268,7 +260,7 @@ func applyTally(s *folder.State, t *stream.Tally) {
 		s.Result, s.ErrorText = t.Result, t.ErrorText
 	}
 	if t.RateLimit != nil && (s.RateLimit == nil || s.RateLimit.ResetsAt == nil) {
-		s.RateLimit = new(*t.RateLimit) // more may become known of it
+		s.RateLimit = new(*t.RateLimit) // a copy: the tally may still add its end
 	}
 }
 
@@ -281,7 +273,8 @@ func (h *host) fillTools(s *folder.State) {
 	applyTools(s, stats)
 }
 
-// applyTools notes what the client did with its tools. A client that took its time to ask for them was warned of meanwhile.
+// applyTools records what the client did with its tools. Once the client has asked for them, it withdraws the warning
+// that it never did.
 func applyTools(s *folder.State, t folder.Tools) {
 	s.Tools = &t
 	if never := proxy.Unlisted(t); t.Listed {

@@ -16,11 +16,11 @@ import (
 	"heartbeat/internal/words"
 )
 
-// mostStopped is how many rounds in a row may end at a limit without an answer: six runaway entries are enough.
+// mostStopped is how many rounds in a row may end at a limit without an answer. After one more, no client is started.
 const mostStopped = maxRestarts
 
-// rounds runs one client after another while entries wait. Each continues the conversation of the
-// one before, unless that has reached a limit. The error is the host's own, not the client's.
+// rounds runs one client after another while entries wait. Each continues the conversation of the previous
+// one, unless that reached a limit. The error is the host's own, not the client's.
 func (h *host) rounds() error {
 	deadline := time.Time{}
 	if h.Timeout > 0 {
@@ -35,7 +35,7 @@ func (h *host) rounds() error {
 				return err
 			}
 			if resume == "" && h.store.Health().Last > 0 {
-				h.warn("the conversation is not continued, since there is no transcript of it: another one begins")
+				h.warn("the conversation has no transcript, so another one begins")
 			}
 		}
 		before := repliedTo(h.snapshot())
@@ -78,7 +78,7 @@ func (h *host) rounds() error {
 	return nil
 }
 
-// orderly reports whether a client ended so that another may continue.
+// orderly reports whether a client ended in a way that lets another continue.
 func orderly(w *watching, s folder.State, before int) bool {
 	exited := w.reason == endedLingering || w.reason == "" && s.Exit.Code == 0
 	return exited && s.Result != nil && !s.Result.IsError && repliedTo(s) > before
@@ -86,7 +86,7 @@ func orderly(w *watching, s folder.State, before int) bool {
 
 func repliedTo(s folder.State) int { return s.Entries.Answered + s.Entries.Unread }
 
-// limitOf returns "" unless a limit ended the client.
+// limitOf returns the limit that ended a client, "" if none did.
 func (h *host) limitOf(w *watching) (string, error) {
 	switch w.reason {
 	case "", endedLingering, endedByLimit:
@@ -100,7 +100,8 @@ func (h *host) limitOf(w *watching) (string, error) {
 	return limit, err
 }
 
-// hasWork reports whether another client has work. If not, no more entries are taken: nobody would answer them.
+// hasWork reports whether another client has work. If not, it closes the session for entries, which no client would
+// answer.
 func (h *host) hasWork(deadline time.Time) (bool, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
@@ -141,10 +142,9 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 		h.mu.Unlock()
 	}
 	step("started")
-	its := folder.ProcessOf(p.PID)
-	now := time.Now().UTC()
 	h.change(func(s *folder.State) {
-		s.Status, s.Client, s.Rounds, s.LastProgressAt = folder.Running, &its, n, &now
+		s.Status, s.Client, s.Rounds = folder.Running, new(folder.ProcessOf(p.PID)), n
+		s.LastProgressAt = new(time.Now().UTC())
 		s.Exit, s.Ended, s.Result, s.ErrorText = nil, "", nil, ""
 	})
 	if err := h.queue.Started(context.Background(), p.PID); err != nil {
@@ -161,10 +161,10 @@ func (h *host) up(s folder.State) {
 	if h.Started != nil {
 		h.Started(Up{SessionID: s.SessionID, PID: os.Getpid(), PGID: s.PGID, Socket: s.Socket})
 	}
-	step("up") // its caller knows; the running report is on its way
+	step("up") // the caller knows; the running report is on its way
 }
 
-// environment is the host's environment without the identity of a session around it, overlaid with the config's.
+// environment returns the host's environment without the identity of a session around it, and with the config's.
 func environment(environ []string, given map[string]string) []string {
 	env := claude.WithoutIdentity(environ)
 	for name, value := range given {
@@ -173,13 +173,13 @@ func environment(environ []string, given map[string]string) []string {
 	return env
 }
 
-// recordExit records how a client ended, once nothing of it is left.
+// recordExit records how a client ended, once its processes are gone and its messages stored.
 func (h *host) recordExit(p *process.Process, w *watching) {
 	<-p.Ended()
 	if killed := p.EndRest(); killed > 0 {
 		h.log.linef("%s that claude had left behind had to be killed", words.Count(killed, "process", "processes"))
 	}
-	<-w.read // all of its messages are stored
+	<-w.read
 	if err := p.Finish(); err != nil {
 		h.log.linef("claude did not take its whole prompt: %v", err)
 	}

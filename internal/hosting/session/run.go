@@ -1,6 +1,6 @@
-// Package session is the life of one hosted session: it runs the client round after round on the
-// session's inbox, watches it, ends it when it has to, and reports the result. [Finish] does the
-// last part for a session whose host is dead.
+// Package session is the life of one hosted session: it runs one client after another on the session's inbox,
+// watches each, ends it if need be, and reports the result. [Finish] does the last part for a session whose
+// host is dead.
 package session
 
 import (
@@ -20,7 +20,7 @@ import (
 	"heartbeat/internal/machine/signals"
 )
 
-// Run hosts a session until its end, and reports it. The error says why it could not begin, as a
+// Run hosts a session until its end, and reports the end. The error is why the session could not begin, a
 // *config.Problem if the caller can fix that; then nothing is left behind and nothing was reported.
 func Run(o Options) (Outcome, error) {
 	if o.PTY && o.MemoryMax > 0 {
@@ -36,7 +36,7 @@ func Run(o Options) (Outcome, error) {
 	return h.run(), nil
 }
 
-// run is the session's life once it has begun. It always ends with a report.
+// run hosts a session that has begun. It always ends with a report.
 func (h *host) run() Outcome {
 	quiet, stopSweep := context.WithCancel(context.Background())
 	defer stopSweep()
@@ -62,9 +62,9 @@ func (h *host) run() Outcome {
 }
 
 func (h *host) handleSignals(ended <-chan struct{}) {
-	for _, come := range []<-chan struct{}{h.signals.First(), h.signals.Second()} {
+	for _, signalled := range []<-chan struct{}{h.signals.First(), h.signals.Second()} {
 		select {
-		case <-come:
+		case <-signalled:
 		case <-ended:
 			return
 		}
@@ -73,14 +73,14 @@ func (h *host) handleSignals(ended <-chan struct{}) {
 		}
 		sig, _ := h.signals.Signal()
 		grace := h.Grace
-		if come == h.signals.Second() {
+		if signalled == h.signals.Second() {
 			grace = 0
 		}
 		h.cancel(cmp.Or(unix.SignalName(sig), sig.String()), grace)
 	}
 }
 
-// cancelNow is cancel for callers that sent no signal: the launcher in a terminal needs one.
+// cancelNow is cancel without a signal, which it sends to the launcher in a terminal.
 func (h *host) cancelNow(by string, grace time.Duration) {
 	h.cancel(by, grace)
 	if h.PTY {
@@ -110,36 +110,34 @@ func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, 
 // TestOnlyStep, when set, is called at each step. Only tests set it.
 var TestOnlyStep func(step string)
 
-// step says that a step of the session's life is done. A finisher has only what is on disk before the step at
-// which the host was killed.
+// step marks the end of a step of the session's life, at which tests kill the host.
 func step(name string) {
 	if TestOnlyStep != nil {
 		TestOnlyStep(name)
 	}
 }
 
-// pausedError says that nothing is delivered from the session's inbox until a time.
+// pausedError means that nothing is delivered from the session's inbox until a time.
 type pausedError struct{ error }
 
 // Passes reports whether an error of [Run] goes away by itself, so that the session can be started later.
 func Passes(err error) bool {
-	var paused *pausedError
-	return errors.As(err, &paused) || machine.Passes(err) || store.Passes(err)
+	return errors.As(err, new(*pausedError)) || machine.Passes(err) || store.Passes(err)
 }
 
 const byWarm = "heartbeat-host cancel --warm"
 
 // drain is a session's warm end: delivery stops, and the entry in flight has some time to be answered.
 type drain struct {
-	begun chan struct{} // closed with the first request
+	begun chan struct{} // closed by the first request
 	asked atomic.Bool
 
 	mu  sync.Mutex  // serializes requests
-	end *time.Timer // when the client is ended all the same
+	end *time.Timer // cancels a client that has not ended
 }
 
-// cancelWarm stops delivery. A client without an entry in flight then ends by itself; one that does
-// not within most is cancelled.
+// cancelWarm stops delivery. The client then ends by itself once no entry is in flight; after most it is
+// cancelled.
 func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error {
 	h.drained.mu.Lock()
 	defer h.drained.mu.Unlock()
@@ -150,7 +148,7 @@ func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error 
 	queue, over := h.queue, h.closed
 	h.sending.Unlock()
 	switch {
-	case over: // nothing is in flight any more
+	case over: // nothing is in flight
 		return nil
 	case queue == nil:
 		return errors.New("the session is only starting: try again")
@@ -188,15 +186,15 @@ func (h *host) noteCancel(by string, grace time.Duration) {
 	})
 }
 
-// request is the request to end the session. It may come at any time, from anybody, more than once.
+// request is the request to end the session. It may be made at any time and more than once.
 type request struct {
 	mu    sync.Mutex
 	kill  time.Time     // when the client is killed, zero before the first one
 	made  chan struct{} // closed by the first one
-	again chan struct{} // gets the others
+	again chan struct{} // gets later ones
 }
 
-// make asks for the end. A second request can only shorten the grace.
+// make requests the end. A second request can only shorten the grace.
 func (r *request) make(grace time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -227,13 +225,13 @@ func (r *request) left() time.Duration {
 	return max(0, time.Until(r.kill))
 }
 
-// next is closed by, or gets, the next request, whether or not there was one before.
+// next returns the channel of the next request: made, or again if there was one before.
 func (r *request) next() <-chan struct{} {
 	if !r.isMade() {
 		return r.made
 	}
 	select {
-	case <-r.again: // it asked for the end of the client
+	case <-r.again: // it was about the client, which has ended
 	default:
 	}
 	return r.again

@@ -54,7 +54,7 @@ func transcriptOf(db *store.Store, f folder.Folder, log func(string)) stream.Tra
 	return stream.TranscriptOptions{DB: db, Guild: f.DB, SessionID: f.ID, Log: log}
 }
 
-// closeTools ends the proxy. The record keeps what the client did with the tools.
+// closeTools records what the client did with the tools, and ends the proxy.
 func (h *host) closeTools() {
 	if h.proxy == nil {
 		return
@@ -73,15 +73,15 @@ func (h *host) closeTools() {
 
 func (h *host) mcpConfig() string { return filepath.Join(h.lock.Folder.TempDir(), "mcp-config.json") }
 
-// Status is the session as its socket shows it: see [attach.Backend].
+// Status returns the session's state for its socket: see [attach.Backend].
 func (h *host) Status() any {
 	s := h.snapshot()
 	h.fillLive(&s)
-	_ = s.LoadReports(h.lock.DB) // the rest is worth showing without it
+	_ = s.LoadReports(h.lock.DB) // the rest is worth showing without them
 	return s
 }
 
-// Cancel ends the session for somebody at its socket.
+// Cancel ends the session: see [attach.Backend].
 func (h *host) Cancel(ctx context.Context, e attach.End) error {
 	if h.snapshot().EndedAt != nil {
 		return attach.ErrEnded
@@ -96,7 +96,7 @@ func (h *host) Cancel(ctx context.Context, e attach.End) error {
 	return nil
 }
 
-// Send appends an entry that came to the session's socket.
+// Send appends an entry to the session's inbox: see [attach.Backend].
 func (h *host) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()
@@ -110,7 +110,7 @@ func (h *host) Send(ctx context.Context, m inbox.Message) (inbox.Receipt, error)
 	return r, err
 }
 
-// fillLive fills in what the record gets only now and then.
+// fillLive fills in the facts that the record gets only now and then.
 func (h *host) fillLive(s *folder.State) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -125,7 +125,7 @@ func (h *host) fillLive(s *folder.State) {
 // background is how long a round waits for tasks that an entry's turn left running.
 const background = 30 * time.Minute
 
-// queueOptions are how the session's inbox is opened, by its host or a finisher.
+// queueOptions returns how a host or finisher opens the session's inbox.
 func queueOptions(f folder.Folder, s folder.State, warn func(string)) queue.Options {
 	return queue.Options{
 		Inbox: s.Inbox, Own: s.OwnInbox, Before: s.Before, Dir: f.TempDir(),
@@ -134,8 +134,8 @@ func queueOptions(f folder.Folder, s folder.State, warn func(string)) queue.Opti
 	}
 }
 
-// settingsOf are the settings that the session's host was started with. The host wrote them itself,
-// so unreadable flags are those of a later release.
+// settingsOf returns the settings with which the session's host was started. The host wrote them, so flags that
+// cannot be parsed are a later release's.
 func settingsOf(s folder.State) recovery.Settings {
 	all := recovery.Settings{Policy: recovery.Policy(s.OnOrphan), Chosen: true, MaxAttempts: s.MaxAttempts}
 	f := cli.NewFlags("limits")
@@ -145,7 +145,7 @@ func settingsOf(s folder.State) recovery.Settings {
 	return all
 }
 
-// openQueue makes the config's prompt an entry of the session's inbox.
+// openQueue opens the session's inbox, and makes the config's prompt an entry.
 func (h *host) openQueue() (err error) {
 	s := h.snapshot()
 	o := queueOptions(h.lock.Folder, s, h.warn)
@@ -174,8 +174,8 @@ func (h *host) openQueue() (err error) {
 	next, err := q.Waiting(ctx)
 	switch {
 	case err != nil:
-		return fmt.Errorf("look into the session's inbox: %w", err)
-	case next.Owner != nil: // a session that came just now
+		return fmt.Errorf("read the session's inbox: %w", err)
+	case next.Owner != nil: // it has taken an entry just now
 		return fmt.Errorf("take the session's inbox: %s", next.Owner)
 	case next.Paused != nil:
 		err := fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", next.Paused.String(), next.Paused.Ends())
@@ -211,9 +211,9 @@ func checkWork(o Options, f folder.Folder) error {
 	return nil
 }
 
-// nextClient puts the next entry in flight, as the prompt of the next client, and returns that one's
-// command, which continues the session resume, "" for none, or begins its own conversation whatever the
-// arguments say. waits is false if there is no entry.
+// nextClient puts the next entry in flight, as the prompt of the next client, and returns that client's command. The
+// command continues the session resume, "" for none; with anew it begins a conversation whatever the arguments name.
+// waits is false if there is no entry.
 func (h *host) nextClient(resume string, anew bool) (command []string, prompt string, waits bool, err error) {
 	ctx, args := context.Background(), h.Config.ClaudeArgs
 	if anew {
@@ -253,8 +253,8 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	return x
 }
 
-// settleEntries settles what a client left in flight, and counts the entries. If there is no room
-// for that, it is tried again at the end.
+// settleEntries settles what a client left in flight, and counts the entries. On a full disk, conclude tries
+// again.
 func (h *host) settleEntries(x queue.Exit) error {
 	err := h.settle(context.Background(), h.queue, x)
 	if h.unsettled = nil; machine.OutOfSpace(err) {
@@ -266,7 +266,7 @@ func (h *host) settleEntries(x queue.Exit) error {
 	return err
 }
 
-// Entries counts a session's entries now, by its inbox. It takes no lock, and any process may call it.
+// Entries counts a session's entries in its inbox. It takes no lock, and any process may call it.
 func Entries(f folder.Folder, s folder.State) (folder.Entries, error) {
 	q, err := queue.Open(queueOptions(f, s, nil))
 	if err != nil {

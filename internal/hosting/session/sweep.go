@@ -16,30 +16,28 @@ import (
 	"heartbeat/internal/hosting/store"
 )
 
-// Drained is what [Drain] did.
 type Drained struct {
 	Finished []string             `json:"finished,omitempty"` // sessions whose hosts had died
 	Reports  []guild.DrainOutcome `json:"reports,omitempty"`
 }
 
-// DrainOptions say what to drain.
 type DrainOptions struct {
 	DB       string
 	GuildURL string // for sessions whose own guild is unknown
 	Refused  bool   // include reports that the guild refused before
 }
 
-// Drain finishes the sessions of dead hosts beside a database, stores the messages that an older release has left,
-// sends the reports, and brings the guild's table up to date. The error joins what went wrong; the rest was done.
+// Drain finishes the sessions of dead hosts beside a database, imports the messages that an older release has left,
+// sends the reports, and brings the guild's table up to date. The error joins what failed; the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
-	var said error
+	var damage error
 	db := store.In(folder.Root(o.DB), "")
-	db.SetLog(func(text string) { said = errors.Join(said, errors.New(text)) })
+	db.SetLog(func(text string) { damage = errors.Join(damage, errors.New(text)) })
 	defer db.Close() // everything was committed
 	mendErr := db.Mend(ctx)
 	folders, err := folder.Beside(o.DB)
-	err = errors.Join(mendErr, said, err)
-	views, _ := folder.Views(folders) // an unreadable session has not begun, or somebody is removing it
+	err = errors.Join(mendErr, damage, err)
+	views, _ := folder.Views(folders) // an unreadable session has not begun, or is being removed
 	guilds := map[string]string{}
 	for _, v := range views {
 		if ctx.Err() != nil {
@@ -84,8 +82,8 @@ func showBehind(ctx context.Context, db *store.Store, id string, busy func(strin
 	return problems
 }
 
-// sweepOthers finishes the sessions of dead hosts beside this one's database, and sends what others
-// could not. It runs beside the session and ends with it.
+// sweepOthers finishes the sessions of dead hosts beside this one's database, and sends what they left. It
+// runs beside the session and ends with it.
 func (h *host) sweepOthers(ctx context.Context) {
 	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder.DB, GuildURL: h.Config.GuildToolURL})
 	if err != nil && ctx.Err() == nil && !errors.Is(err, guild.ErrDraining) {
@@ -99,12 +97,12 @@ func (h *host) sweepOthers(ctx context.Context) {
 	}
 }
 
-// guardFor is how long a guardian tries to send what is left. After that, the next host beside the database does.
+// guardFor is how long a guardian tries to send what is left. Later the next host beside the database tries.
 const guardFor = 7 * 24 * time.Hour
 
-// FinishAll is what a guardian does after its host's death: [Finish], repeated until nothing is
-// left to send to the guild. args are what follows [FinishCommand]: the session's folder, the time
-// between two attempts and, after the first attempt, its time.
+// FinishAll repeats [Finish] for a guardian whose host is dead, until nothing is left to send to the guild.
+// args follow [FinishCommand]: the session's folder, the time between two attempts and, from the second
+// attempt on, the first one's time.
 func FinishAll(args []string) error {
 	if len(args) < 2 {
 		return errors.New("name a session's folder, and the time between two attempts")
@@ -132,8 +130,8 @@ func FinishAll(args []string) error {
 	return err
 }
 
-// isUnfinished reports whether another attempt may do more. A host that could not write its record,
-// on a full disk, is still named there as it ends.
+// isUnfinished reports whether another attempt may do more. [ErrHosted] counts: a host whose disk was full is
+// still in its record when it ends.
 func isUnfinished(o Outcome, err error) bool {
 	return o.Left || errors.Is(err, ErrUnkept) || errors.Is(err, ErrHosted) || Passes(err)
 }

@@ -25,14 +25,14 @@ import (
 	"heartbeat/internal/supervise/terminal"
 )
 
-// The screen of a session that nobody sees, and the launcher's settings for it.
+// The size of the unseen terminal, and the launcher's settings.
 const (
 	rows, columns = 50, 200
 	startTimeout  = time.Minute
 	maxRestarts   = 5
 )
 
-// inTerminal works through the inbox as the launcher does, and stores what interactive clients write into transcripts.
+// inTerminal works through the inbox by the launcher, and stores what interactive clients write into transcripts.
 func (h *host) inTerminal() error {
 	resume := ""
 	if h.Resume {
@@ -48,7 +48,7 @@ func (h *host) inTerminal() error {
 	report := supervise.Run(h.managed(resume))
 	h.stopDrainTimer()
 	close(f.quit)
-	f.over.Wait() // all that is present was read
+	f.over.Wait()
 	lost := h.queue.Lost()
 	if lost == nil {
 		h.storeLastAnswer()
@@ -79,14 +79,14 @@ func (h *host) inTerminal() error {
 	return nil
 }
 
-// spentInTerminal records what the sessions cost: no result line says it.
+// spentInTerminal records the launcher's sum of what the sessions cost: there is no result line.
 func spentInTerminal(s *folder.State, p price.Price) {
 	if p.Dollars && s.CostUSD == nil {
 		s.CostUSD = new(p.USD())
 	}
 }
 
-// managed returns the launcher's options for the work. The guardian is this host's.
+// managed returns the launcher's options.
 func (h *host) managed(resume string) supervise.Options {
 	s := h.snapshot()
 	command := slices.Concat([]string{h.claude, queue.KickOff}, h.Config.ClaudeArgs, []string{"--mcp-config", h.mcpConfig(), "--strict-mcp-config"})
@@ -109,26 +109,24 @@ func (h *host) managed(resume string) supervise.Options {
 
 func (h *host) startedInTerminal(pid int) {
 	step("started")
-	its := folder.ProcessOf(pid)
-	now := time.Now().UTC()
 	first := false
 	h.change(func(s *folder.State) {
 		first = s.Rounds == 0
 		s.Rounds++
-		s.Status, s.Client, s.LastProgressAt = folder.Running, &its, &now
+		s.Status, s.Client, s.LastProgressAt = folder.Running, new(folder.ProcessOf(pid)), new(time.Now().UTC())
 	})
 	if first {
 		h.up(h.snapshot())
 	}
 }
 
-// endTerminal makes the launcher end its session, by a signal, for a reason that is not a signal.
+// endTerminal makes the launcher end its session, by the signal for which it waits.
 func (h *host) endTerminal() { _ = syscall.Kill(os.Getpid(), syscall.SIGTERM) }
 
 const (
-	// followEvery is how often the transcripts are read. Each look wakes this process.
+	// followEvery is how often the transcripts are read. Each time wakes this process.
 	followEvery = 500 * time.Millisecond
-	// findEvery is how often to look for new sessions where the system sends no events.
+	// findEvery is how often new sessions are searched for where the system sends no events.
 	findEvery = 5 * time.Second
 )
 
@@ -141,8 +139,7 @@ type follower struct {
 	over sync.WaitGroup
 }
 
-// followTranscripts follows the transcript of each session that the inbox names, from where it was
-// when that session started.
+// followTranscripts follows the transcript of each session that the inbox names, from its end at that session's start.
 func (h *host) followTranscripts() *follower {
 	f := &follower{h: h, old: map[string]bool{}, quit: make(chan struct{})}
 	box, err := inbox.Open(h.snapshot().Inbox, inbox.Options{})
@@ -180,11 +177,11 @@ func (f *follower) follow() {
 	}
 }
 
-// find adds the transcripts of new sessions to read. Without read, it notes which sessions are old.
+// find adds the transcripts of new sessions to read. If read is nil, it records the present sessions as old.
 func (f *follower) find(read map[string]int64) {
 	v, err := f.box.View()
 	if err != nil {
-		return // another look follows
+		return // the next call may succeed
 	}
 	sessions, _ := v.Sessions() // likewise
 	_ = v.Close()               // only read
@@ -202,8 +199,8 @@ func (f *follower) find(read map[string]int64) {
 	}
 }
 
-// read stores the new part of a transcript and returns how far it read. A line without its end may
-// still grow, unless this is the last look.
+// read stores the new part of a transcript and returns how far it read. Until the last call it leaves a line
+// without its end, which may still grow.
 func (f *follower) read(path string, at int64, last bool) int64 {
 	file, err := disk.OpenForeign(path, os.O_RDONLY)
 	if err != nil {
@@ -229,13 +226,13 @@ func (f *follower) keep(m stream.Message) {
 		return // the client's own bookkeeping
 	}
 	var of struct{ SessionID string }
-	_ = json.Unmarshal(m.Raw, &of) // it is JSON; a member of another kind names no session
+	_ = json.Unmarshal(m.Raw, &of) // it is JSON; a sessionId of another kind is no session
 	m.SessionID = of.SessionID
 	f.h.keep(m)
 }
 
-// storeLastAnswer stores the answer to the last entry as a message if no message has it: a client writes
-// its transcript late, and the launcher may have ended it first. The hook was told the answer.
+// storeLastAnswer stores the answer to the last entry as a message if no message has it: a client writes its
+// transcript late, and the launcher may have ended it first. The hook got the answer.
 func (h *host) storeLastAnswer() {
 	s := h.snapshot()
 	r, ok := lastResult(s.Inbox)
@@ -266,13 +263,13 @@ func lastResult(path string) (r inbox.Result, ok bool) {
 	return r, ok && err == nil
 }
 
-// bare is a text without its blanks: the client trims a text for its hooks.
+// bare returns a text without its blanks: the client trims a text for its hooks.
 func bare(text string) string { return strings.Join(strings.Fields(text), "") }
 
+// latest is how many messages isStored reads: the client may have begun another entry since its answer.
 const latest = 32
 
-// isStored reports whether one of the last messages that the database has is this answer. The client may have
-// begun with another entry since, so that its last message is another one.
+// isStored reports whether one of the latest messages is this answer.
 func (h *host) isStored(reply string) bool {
 	o := transcriptOf(h.lock.DB, h.lock.Folder, nil)
 	for m, err := range stream.ReadEndedTranscript(context.Background(), o, h.store.Health().Last-latest) {

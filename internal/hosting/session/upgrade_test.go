@@ -106,7 +106,7 @@ func TestDatabaseDamagedAfterTheHost(t *testing.T) {
 		"removed": {func(r *rig, path string) {
 			_, _ = os.Remove(path+"-wal"), os.Remove(path+"-shm")
 			require.NoError(r.t, os.Remove(path))
-		}, "its record was in the database that was removed: nobody can tell its guild what it came to; its prompts are in DIR/heartbeat-host/ses-1/inbox/inbox.jsonl"},
+		}, "its record was in the database that was removed: its end cannot be reported to its guild; its prompts are in DIR/heartbeat-host/ses-1/inbox/inbox.jsonl"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

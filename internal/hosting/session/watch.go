@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// watching is a client under watch: its messages are stored, and it is ended when it has to be.
+// watching watches a client, stores its messages, and ends it if need be.
 type watching struct {
 	h      *host
 	p      *process.Process
@@ -24,17 +24,17 @@ type watching struct {
 	read    chan struct{} // closed once all of the client's output was read
 	idle    chan bool     // at each line: whether the client has nothing left to do
 	tools   folder.Tools
-	seen    queue.Exit // what the client has shown so far of what its queue has to know
+	seen    queue.Exit // what the client has shown so far
 	answers time.Time  // when the model first answered
 	done    bool       // the last turn has its result
 	tasks   int        // how many run in the background
 
 	inFlight *inbox.Delivery // nil for none
-	known    bool            // no commit came since inFlight was read
+	known    bool            // inFlight is as of the last commit
 }
 
-// pollEvery is how often to look for progress that prints nothing. toolsWait is how long a client
-// that answers may take to ask for its tools.
+// pollEvery is how often progress that prints nothing is checked. toolsWait is how long a client whose model has
+// answered may take to ask for its tools.
 const (
 	pollEvery = time.Second
 	toolsWait = 10 * time.Second
@@ -46,8 +46,8 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 	go w.store()
 	commits := h.queue.Watch()
 	defer func() { _ = commits.Close() }()
-	look := time.NewTicker(pollEvery)
-	defer look.Stop()
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
 	var timeout <-chan time.Time
 	if !deadline.IsZero() {
 		timeout = time.After(time.Until(deadline))
@@ -73,8 +73,8 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 			w.end(endedByTimeout, h.Timeout)
 		case <-commits.C:
 			w.known = false
-		case <-look.C:
-			if h.queue.Lost() != nil { // its next use says why
+		case <-tick.C:
+			if h.queue.Lost() != nil { // settling returns the error
 				w.end(endedByLoss, 0)
 			}
 			w.checkProgress()
@@ -90,7 +90,7 @@ func (w *watching) checkTime() {
 	if !w.known {
 		d, err := w.h.queue.InFlight()
 		if err != nil {
-			return // the next look may succeed
+			return // the next call may succeed
 		}
 		w.inFlight, w.known = d, true
 	}
@@ -104,7 +104,7 @@ func (w *watching) checkTime() {
 	}
 }
 
-// end asks the client to end. The first reason counts.
+// end begins to end the client. The first reason counts.
 func (w *watching) end(reason string, after time.Duration) {
 	if w.reason == "" {
 		w.reason, w.after = reason, after
@@ -133,7 +133,7 @@ func (w *watching) store() {
 	w.h.warn(skipped.String())
 }
 
-// read reads messages to the end of a pipe, which does not fail, or of a part of a file.
+// read reads messages to the end of r.
 func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	letGo := func() {}
 	skipped, err := stream.Read(r, h.log.line, func(m stream.Message) {
@@ -146,7 +146,7 @@ func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	return skipped
 }
 
-// keep stores a message, and records it as progress. A result is written at once.
+// keep stores a message, and records it as progress. A result is recorded at once.
 func (h *host) keep(m stream.Message) {
 	h.store.Append(m)
 	now := time.Now().UTC()
@@ -169,7 +169,7 @@ func (h *host) keep(m stream.Message) {
 	}
 }
 
-// learn keeps what the queue has to know of a client. The caller holds h.mu.
+// learn records in seen, done and tasks what a message shows. The caller holds h.mu.
 func (w *watching) learn(m stream.Message) {
 	w.seen.Began = w.seen.Began || m.Type != "system" && m.Type != "result" || m.Subtype == "init"
 	switch {
@@ -196,7 +196,7 @@ func (w *watching) learn(m stream.Message) {
 	}
 }
 
-// checkProgress notices progress of tool calls, and the lack of any progress for too long.
+// checkProgress records tool calls as progress, and ends a client that stalls.
 func (w *watching) checkProgress() {
 	h := w.h
 	stats := h.proxy.Stats()
@@ -210,9 +210,9 @@ func (w *watching) checkProgress() {
 		}
 	})
 	h.mu.Lock()
-	settled := w.seen.Asked && time.Since(w.answers) > toolsWait
+	late := w.seen.Asked && time.Since(w.answers) > toolsWait
 	h.mu.Unlock()
-	if settled {
+	if late {
 		h.warn(proxy.Warning(stats))
 	}
 	if h.stalls() {
@@ -220,7 +220,7 @@ func (w *watching) checkProgress() {
 	}
 }
 
-// stalls warns if the session makes no progress, and reports whether to end it for that.
+// stalls warns of a session without progress, and reports whether to end it.
 func (h *host) stalls() bool {
 	s, r := h.snapshot(), &h.progress
 	if s.LastProgressAt != r.of {

@@ -88,11 +88,11 @@ func (s *Store) replace(ctx context.Context) error {
 		defer from.Close() // only read
 		unread, err = rescue(ctx, from, into, "")
 	}
-	said := fmt.Sprintf("%s was damaged and is %s now: another database takes its place, with what could be read of it", s.path, aside)
+	text := fmt.Sprintf("%s was damaged and is %s now: another database takes its place, with what could be read of it", s.path, aside)
 	if err = errors.Join(unread, err); err != nil {
-		said += fmt.Sprintf(", which is not all (%v): a session whose host is dead may be known nowhere else", err)
+		text += fmt.Sprintf(", which is not all (%v): a session whose host is dead may be known nowhere else", err)
 	}
-	s.log(said)
+	s.log(text)
 	return nil
 }
 

@@ -23,8 +23,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Name is the database's name in its folder.
-const Name = "host.db"
+const Name = "host.db" // the database's name in its folder
 
 // ErrNewer means that a newer release made the database, which this one does not touch.
 var ErrNewer = errors.New("a newer release made this database: use that one")
@@ -60,7 +59,6 @@ func (s *Store) SetLog(log func(string)) {
 	s.log = log
 }
 
-// Path returns the database's path.
 func (s *Store) Path() string { return s.path }
 
 // Close closes the database. The next use opens it again.

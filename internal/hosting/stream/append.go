@@ -124,7 +124,6 @@ func (s *Transcript) tend() {
 	}
 }
 
-// How much goes into one transaction.
 const (
 	maxBatch      = 256
 	maxBatchBytes = 4 << 20

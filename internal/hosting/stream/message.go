@@ -143,11 +143,8 @@ func textFiles(input flat.Value) []string {
 
 func (t *Tally) closeCall(id string, failed bool) {
 	for _, name := range t.open[id].Files {
-		if t.opened == nil {
-			t.opened = map[string]bool{}
-		}
 		if !failed && len(t.opened) < maxOpened {
-			t.opened[name] = true
+			put(&t.opened, name, true)
 		}
 	}
 	delete(t.open, id)

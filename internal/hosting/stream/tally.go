@@ -94,11 +94,8 @@ func (t *Tally) assistant(message flat.Value, now time.Time) {
 			continue
 		}
 		call := ToolCall{ID: short(part.Get("id")), Name: short(part.Get("name")), Since: now, Files: textFiles(part.Get("input"))}
-		if t.open == nil {
-			t.open = map[string]ToolCall{}
-		}
 		if call.ID != "" && len(t.open) < maxOpen {
-			t.open[call.ID] = call
+			put(&t.open, call.ID, call)
 		}
 	}
 }
@@ -109,13 +106,18 @@ func (t *Tally) turn(id string, usage flat.Value) {
 	if usage == "" || usage[0] != '{' || id == "" || t.counted[id] {
 		return
 	}
-	if t.turns == nil {
-		t.turns = map[string]folder.TokenUsage{}
-	}
 	u := t.turns[id]
 	setUsage(&u, usage)
-	t.turns[id] = u
+	put(&t.turns, id, u)
 	t.sum()
+}
+
+// put sets an element of a map, which it makes if need be.
+func put[V any](m *map[string]V, key string, value V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[key] = value
 }
 
 // result applies a result line, whose usage includes that of the messages before it.
@@ -156,11 +158,8 @@ func (t *Tally) addUsage(usage flat.Value) {
 	}
 	setUsage(&since, usage)
 	t.finished = sumOf(t.finished, since)
-	if t.counted == nil {
-		t.counted = map[string]bool{}
-	}
 	for id := range t.turns {
-		t.counted[id] = true
+		put(&t.counted, id, true)
 	}
 	clear(t.turns)
 	t.sum()

@@ -96,7 +96,6 @@ type TranscriptHealth struct {
 	Trouble string // in a sentence; empty for none
 }
 
-// Health returns the transcript's state.
 func (s *Transcript) Health() TranscriptHealth {
 	s.mu.Lock()
 	defer s.mu.Unlock()
