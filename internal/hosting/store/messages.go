@@ -130,25 +130,29 @@ func (c *conversation) Read(b []byte) (int, error) {
 var errEnough = errors.New("enough was read")
 
 func (c *conversation) next() error {
-	c.text.Reset()
 	var content sql.RawBytes
-	err := c.s.rows(c.ctx, func(rows *sql.Rows) error {
-		if err := rows.Scan(&c.n, &c.piece, &content); err != nil {
-			return err
-		}
-		if c.piece == 0 {
-			c.text.WriteString(c.between)
-			c.between = ","
-		}
-		if c.text.Write(content); c.text.Len() >= piece {
-			return errEnough
-		}
-		return nil
-	}, `SELECT n, 0 AS piece, content FROM messages WHERE session = ?1 AND n > ?2 AND n <= ?4 AND type IN ('assistant', 'user')
+	n, at, between := c.n, c.piece, c.between
+	err := c.s.read(c.ctx, func(pool *sql.DB) error {
+		c.n, c.piece, c.between = n, at, between // damage may have cut a first attempt short
+		c.text.Reset()
+		return eachRow(c.ctx, pool, func(rows *sql.Rows) error {
+			if err := rows.Scan(&c.n, &c.piece, &content); err != nil {
+				return err
+			}
+			if c.piece == 0 {
+				c.text.WriteString(c.between)
+				c.between = ","
+			}
+			if c.text.Write(content); c.text.Len() >= piece {
+				return errEnough
+			}
+			return nil
+		}, `SELECT n, 0 AS piece, content FROM messages WHERE session = ?1 AND n > ?2 AND n <= ?4 AND type IN ('assistant', 'user')
 UNION ALL
 SELECT n, piece, content FROM pieces WHERE session = ?1 AND (n, piece) > (?2, ?3) AND n <= ?4
 	AND (SELECT type FROM messages WHERE session = ?1 AND n = pieces.n) IN ('assistant', 'user')
 ORDER BY n, piece`, c.session, c.n, c.piece, c.last)
+	})
 	if errors.Is(err, errEnough) {
 		return nil
 	}

@@ -422,14 +422,7 @@ func TestDamagedInPart(t *testing.T) {
 	require.NoError(t, s.SetReportState(t.Context(), r))
 	require.NoError(t, s.Close())
 
-	// The table's pages from the middle on, whatever they are of, but for the last ones.
-	info, err := os.Stat(s.Path())
-	require.NoError(t, err)
-	f, err := os.OpenFile(s.Path(), os.O_RDWR, 0)
-	require.NoError(t, err)
-	_, err = f.WriteAt([]byte(strings.Repeat("?", 40<<10)), info.Size()/2&^4095)
-	require.NoError(t, errors.Join(err, f.Close()))
-
+	damage(t, s.Path())
 	other := at(t, filepath.Dir(s.Path()))
 	require.NoError(t, other.write(t.Context(), func(tx *sql.Tx) error { // which meets the damage
 		_, err := tx.Exec(`UPDATE messages SET type = 'user'`)
@@ -455,4 +448,42 @@ func TestDamagedInPart(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, found)
 	assert.Equal(t, Sent, again.State)
+}
+
+// A database that turns out to be damaged amid a conversation is read again from where its reader is.
+func TestDamagedWhileItIsRead(t *testing.T) {
+	s := in(t)
+	require.NoError(t, s.Begin(t.Context(), "ses-1", "/g", nil))
+	for n := range int64(300) {
+		require.NoError(t, s.Append(t.Context(), "ses-1", []Message{message(n+1, "user", strings.Repeat("x", 3000)+strconv.FormatInt(n, 10))}))
+	}
+	_, _, open, err := s.Conversation(t.Context(), "ses-1", 300)
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	damage(t, s.Path())
+
+	text, err := io.ReadAll(open())
+	require.NoError(t, err)
+	var messages []struct{ Text string }
+	require.NoError(t, json.Unmarshal(text, &messages))
+	_, count, err := s.Last(t.Context(), "ses-1")
+	require.NoError(t, err)
+	assert.Less(t, count, int64(300), "it was damaged")
+	assert.Len(t, messages, int(count))
+	seen := map[string]bool{}
+	for _, m := range messages {
+		assert.False(t, seen[m.Text], "twice: %s", strings.TrimLeft(m.Text, "x"))
+		seen[m.Text] = true
+	}
+}
+
+// damage overwrites pages from the middle of a database on, whatever they are of, but not the last ones.
+func damage(t *testing.T, path string) {
+	t.Helper()
+	info, err := os.Stat(path)
+	require.NoError(t, err)
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	require.NoError(t, err)
+	_, err = f.WriteAt([]byte(strings.Repeat("?", 40<<10)), info.Size()/2&^4095)
+	require.NoError(t, errors.Join(err, f.Close()))
 }
