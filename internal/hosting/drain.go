@@ -83,9 +83,7 @@ func drain(ctx context.Context, o *shownFlags, how session.DrainOptions, s cli.S
 			}
 			problems = errors.Join(problems, o.show(s, r, outcomeSentence(r)))
 		}
-		if !errors.Is(err, guild.ErrDraining) { // another process sends them
-			problems = errors.Join(problems, err)
-		}
+		problems = errors.Join(problems, err)
 	}
 	if left > 0 && ctx.Err() == nil {
 		problems = errors.Join(problems, fmt.Errorf("%s still waiting", words.Count(left, "report is", "reports are")))

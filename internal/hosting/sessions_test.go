@@ -16,6 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/attach"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/guild"
@@ -384,4 +385,20 @@ func TestDrainSaysWhatStays(t *testing.T) {
 	assert.Equal(t, cli.ExitError, got.status)
 	assert.Contains(t, got.out, "the end of session ses-lost ")
 	assert.Contains(t, got.err, "1 report is still waiting")
+}
+
+// Another process that sends the reports hides nothing else that fails.
+func TestDrainBesideAnother(t *testing.T) {
+	w := newWorld(t)
+	root := folder.Root(w.db)
+	require.NoError(t, folder.MakeRoot(w.db))
+	lock, err := disk.AcquireLock(t.Context(), filepath.Join(root, "drain-lock"), time.Minute)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, lock.Release()) })
+	assert.Equal(t, ran{0, "", ""}, call(t, "", "drain-dlq", "--once", "--db", w.db))
+
+	require.NoError(t, os.Symlink(w.db, filepath.Join(root, store.Name)))
+	got := call(t, "", "drain-dlq", "--once", "--db", w.db)
+	assert.Equal(t, cli.ExitError, got.status)
+	assert.Contains(t, got.err, "it is no regular file: remove it")
 }

@@ -28,7 +28,8 @@ type DrainOptions struct {
 }
 
 // Drain finishes the sessions of dead hosts beside a database, imports the messages that an older release has left,
-// sends the reports, and brings the guild's table up to date. The error joins what failed; the rest was done.
+// sends the reports unless another process does, and brings the guild's table up to date. The error joins what failed;
+// the rest was done.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	var damage error
 	db := store.In(folder.Root(o.DB), "")
@@ -67,6 +68,9 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 		GuildURL: func(id string) string { return cmp.Or(guilds[id], o.GuildURL) },
 		Busy:     hasHost,
 	})
+	if errors.Is(drainErr, guild.ErrDraining) { // that process sends the reports
+		drainErr = nil
+	}
 	return d, errors.Join(err, drainErr, showBehind(ctx, db, "", hasHost))
 }
 
@@ -86,7 +90,7 @@ func showBehind(ctx context.Context, db *store.Store, id string, busy func(strin
 // runs beside the session and ends with it.
 func (h *host) sweepOthers(ctx context.Context) {
 	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder.DB, GuildURL: h.Config.GuildToolURL})
-	if err != nil && ctx.Err() == nil && !errors.Is(err, guild.ErrDraining) {
+	if err != nil && ctx.Err() == nil {
 		h.log.linef("send what is unsent: %v", err)
 	}
 	for _, id := range d.Finished {
