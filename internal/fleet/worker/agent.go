@@ -68,11 +68,9 @@ type reads struct {
 
 // works is the launcher that the agent starts for its entries.
 type works struct {
-	child    *child
-	failures int       // launchers in a row that ended without an answer
-	proven   bool      // a launcher has worked, so the set-up was right then
-	notUntil time.Time // no launcher starts before
-	worked   time.Time // when something was last held, zero once that memory is given back
+	child  *child
+	proven bool      // a launcher has worked, so the set-up was right then
+	worked time.Time // when something was last held, zero once that memory is given back
 }
 
 // standing is whether the agent goes on.
@@ -84,8 +82,8 @@ type standing struct {
 	stepped  time.Time // when the last step began
 }
 
-// errEnded ends an agent that was asked to end.
-var errEnded = errors.New("it was asked to end")
+// errEnded ends an agent that was asked to end, errDrained one that has nothing left to do.
+var errEnded, errDrained = errors.New("it was asked to end"), errors.New("it has drained")
 
 // Run runs an agent until it has drained, is asked to end, or cannot work on this machine; ended says that it had not
 // drained when it was asked to end. Run waits out faults of the server; begin ends such a wait before the agent works.
@@ -233,7 +231,7 @@ func (a *Agent) loop() error {
 
 // untilNext returns how long to wait for an event before the next step.
 func (a *Agent) untilNext() time.Duration {
-	times := []time.Time{a.notUntil, a.told.next, a.facts.Scheduled.Next}
+	times := []time.Time{a.told.next, a.facts.Scheduled.Next}
 	if b := a.facts.Backoff; b != nil {
 		times = append(times, b.Until)
 	}
@@ -304,10 +302,6 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	}
 	return false, nil
 }
-
-const lookUp = "look up"
-
-var errDrained = errors.New("it has drained")
 
 func (a *Agent) drain(on bool, why string) {
 	if a.draining == on {

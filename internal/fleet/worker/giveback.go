@@ -23,8 +23,10 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 		why = "sessions here are held up until " + words.Stamp(f.Backoff.Until)
 	case f.Paused != nil && a.o.GiveBack && (f.Paused.Until == nil || time.Until(*f.Paused.Until) > 0):
 		why = "the inbox is paused"
+	case a.keep.stalled.Load() && a.o.Launcher != "" && f.InFlight == nil && a.ledger.Len() > 0:
+		why, delay = a.rest(), 0 // this agent takes no message meanwhile
 	case a.keep.stalled.Load():
-		why, delay = "nothing moves here, and it waits behind that", 0 // this agent takes no message meanwhile
+		why, delay = "nothing moves here, and it waits behind that", 0
 	}
 	if why != "" && a.pulling != nil {
 		a.stopPulling() // it would get what is given back
@@ -41,6 +43,17 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 			a.try(what, a.giveBack(ctx, c, delay, why))
 		}
 	}
+}
+
+// rest has an agent whose sessions do not begin take no message for a while: each would wait here for --stall.
+func (a *Agent) rest() string {
+	if r := a.retries[beginning]; a.due(beginning) {
+		_, sentence := a.facts.Explain()
+		at := time.Now().Add(a.o.Stall << min(r.tries, 3))
+		a.retries[beginning] = retry{at, r.tries + 1, fmt.Sprintf("no session began for %s, so it takes no message until %s, or until it is started anew: %s", words.Took(a.o.Stall), words.Stamp(at), sentence)}
+		delete(a.retries, launching) // the next message is another try
+	}
+	return a.retries[beginning].why
 }
 
 // giveBack takes the entry of a claim back, returns its message to the stream, where it waits for delay, and drops

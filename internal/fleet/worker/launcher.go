@@ -16,9 +16,6 @@ import (
 	"heartbeat/internal/see"
 )
 
-// failing is how many launchers in a row may end without an answer before the agent takes no more messages.
-const failing = 5
-
 // Exit statuses of heartbeat-launch that another launcher would repeat.
 const (
 	statusUsage     = 1
@@ -49,7 +46,7 @@ func (a *Agent) keepChild() {
 	switch {
 	case a.o.Launcher == "" || a.child != nil || a.ending != nil || a.doubtful || f.Unreadable != nil:
 		return
-	case time.Now().Before(a.notUntil):
+	case !a.due(launching):
 		return
 	case !a.o.Persist && (!waits(f) || f.Paused != nil || f.Backoff != nil):
 		return
@@ -57,7 +54,6 @@ func (a *Agent) keepChild() {
 		a.retries["launcher"] = retry{at: time.Now().Add(time.Second)}
 		return
 	}
-	delete(a.retries, "launcher")
 	c, err := startLauncher(&a.o)
 	if err != nil {
 		a.end(fmt.Errorf("start %s: %w", a.o.Launcher, err))
@@ -147,8 +143,8 @@ func (a *Agent) childEnded(err error) {
 			return
 		}
 	}
-	a.failures++
-	a.notUntil = time.Now().Add(backOff(a.failures))
+	n := a.retries[launching].tries + 1
+	a.retries[launching] = retry{at: time.Now().Add(backOff(n)), tries: n}
 }
 
 // ended returns a channel that tells how the launcher ended.

@@ -56,6 +56,20 @@ const (
 	// longHold is how long a back-off must still last for messages to go elsewhere.
 	longHold = 10 * time.Second
 	maxDelay = time.Minute // between tries
+	soon     = 100 * time.Millisecond
+	failing  = 5 // launchers in a row that end without an answer: then the agent takes no more messages
+)
+
+// What an agent does again later: see [retry].
+const (
+	asking     = "ask"            // for a message
+	taking     = "take"           // it, and make an entry of it
+	launching  = "launch"         // a launcher, after one that ended without an answer
+	beginning  = "begin"          // with messages, after one that no session began with
+	lookUp     = "look up"        // what it holds
+	settling   = "settle "        // an entry, whose name follows
+	forgetting = "forget"         // settled claims in the ledger's file, after soon, if nothing else wrote it
+	drainLook  = "look for drain" // requests
 )
 
 // TestOnlyStep is called at each step of a message, for tests that kill the agent there.

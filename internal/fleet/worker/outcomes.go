@@ -75,15 +75,6 @@ func isOf(c upstream.Claim, l *inbox.DeadLetter) bool {
 	return message.CopyOf(l.Metadata) == c.Appended
 }
 
-// forgetting is the retry that soon removes settled claims from the ledger's file, if no other write does.
-const (
-	forgetting = "forget"
-	soon       = 100 * time.Millisecond
-)
-
-// settling is the prefix of the retry that tells an entry's outcome.
-const settling = "settle "
-
 func (a *Agent) settle(ctx context.Context) {
 	for _, c := range a.ledger.All() {
 		o, known := a.outcomes[c.Entry]
@@ -120,12 +111,13 @@ func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o outcomes.Outc
 	a.retries[forgetting] = retry{at: time.Now().Add(soon)}
 	TestOnlyStep("dropped")
 	a.callNext(ctx, c)
-	a.failures, a.notUntil = 0, time.Time{}
+	delete(a.retries, launching)
 	name := words.Brief(c.ID)
 	switch fate.Outcome {
 	case upstream.WasAnswered:
 		a.self.Answered++
 		a.proven = true
+		delete(a.retries, beginning)
 		a.say(fmt.Sprintf("message %s is answered%s", name, also(fate.Left)))
 	case upstream.WasDead:
 		a.self.Dead++

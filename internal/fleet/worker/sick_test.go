@@ -226,3 +226,19 @@ func givenBackAfterAFailedTurn(t *testing.T, putOff bool) {
 	}
 	assert.Equal(t, "max deliver", w.known("a").Reason)
 }
+
+// Such an agent takes no message for a while once --stall is over: each would wait there as long.
+func TestAnAgentWhoseSessionsDoNotBeginRests(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	bin := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(bin, "claude"), []byte("#!/bin/sh\nexit 3\n"), 0o700))
+	one := w.start("one", []string{"PATH=" + bin + string(os.PathListSeparator) + os.Getenv("PATH")}, "--stall", "5s")
+	w.send("a", "b")
+	w.eventually("it rests, and says why", func() bool {
+		p := w.presence("one")
+		return p != nil && len(p.Holds) == 0 && strings.HasPrefix(p.HeldUp, "no session began for 5s, so it takes no message until ") && strings.Contains(p.HeldUp, "1 entry waits")
+	}, one)
+	assert.Empty(t, w.lease("a").Agent)
+	w.settled(w.start("two", nil), "a", "b")
+}

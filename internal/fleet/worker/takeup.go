@@ -88,9 +88,6 @@ func (a *Agent) takeUp(ctx context.Context, p pulled) {
 	a.try(taking, a.take(ctx, &w, p.asked))
 }
 
-// taking is the retry of making an entry.
-const taking = "take"
-
 // take makes an entry of a message. On failure the message goes back, so that no attempt is lost.
 func (a *Agent) take(ctx context.Context, w *message.Message, asked time.Time) error {
 	c := upstream.Claim{Message: *w, Agent: a.o.Agent, Appended: w.Copy, Attempt: 1, At: TestOnlyClock().UTC(), Taken: asked}
@@ -282,9 +279,6 @@ func also(left string) string {
 	return "; " + left
 }
 
-// asking is the retry of a request for a message.
-const asking = "ask"
-
 // pulled is the end of a request for a message. msg is nil if none came.
 type pulled struct {
 	asked time.Time
@@ -348,8 +342,10 @@ func (a *Agent) holdsUp() string {
 	case a.keep.stalled.Load():
 		_, sentence := f.Explain()
 		return "nothing moves: " + sentence
-	case a.failures >= failing:
-		return fmt.Sprintf("its last %d launchers ended without an answer", a.failures)
+	case !a.due(beginning):
+		return a.retries[beginning].why
+	case a.retries[launching].tries >= failing:
+		return fmt.Sprintf("its last %d launchers ended without an answer", a.retries[launching].tries)
 	}
 	return ""
 }

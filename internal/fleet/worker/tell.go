@@ -24,9 +24,8 @@ const (
 	tellPatience = 3 * time.Second
 	// tellApart is the least time between two values.
 	tellApart = time.Second
-	// lookForDrain is the longest time between two looks for a drain request. drainLook names their retry.
+	// lookForDrain is the longest time between two looks for a drain request.
 	lookForDrain = 10 * time.Second
-	drainLook    = "look for drain"
 )
 
 // telling is the last value that was put.
