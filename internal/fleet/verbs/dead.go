@@ -226,7 +226,7 @@ func (o *dead) requeueChosen(ctx context.Context) error {
 	}
 	return forEach(o.s, all, func(l *letter) error {
 		seq, err := o.requeue(ctx, l)
-		if errors.Is(err, errTaken) {
+		if errors.Is(err, jetstream.ErrMsgNotFound) {
 			o.s.Note("the dead letter of %s is gone meanwhile: somebody else requeued or purged it", words.Brief(l.ID))
 			return nil
 		}

@@ -162,9 +162,6 @@ func (o *dead) remove(ctx context.Context, l *letter) error {
 // there twice, and is still decided once.
 func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	stored, err := o.box.GetMsg(ctx, l.Letter)
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		return 0, errTaken
-	}
 	if err != nil {
 		return 0, fmt.Errorf("read the dead letter of the message %q: %w", l.ID, o.said(err))
 	}
@@ -196,8 +193,6 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	}
 	return ack.Sequence, o.remove(ctx, l)
 }
-
-var errTaken = errors.New("the letter is gone")
 
 func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 	text, err := o.payload(ctx, l)
@@ -245,7 +240,10 @@ func (o *dead) passed(ctx context.Context, l *letter, in jetstream.Stream, m *na
 // decision that was replaced meanwhile is newer, and stays.
 func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 	r, revision, err := o.decision(ctx, l.ID)
-	if err != nil || r == nil || r.Outcome != upstream.WasDead || r.Again != l.Again {
+	if r == nil { // it is forgotten, and without one another letter of that id would be sent beside this one
+		r = &upstream.Record{Stream: o.stream, Subject: l.Subject, Settled: upstream.Settled{ID: l.ID, Agent: l.Agent, EntryID: l.EntryID, Again: l.Again, Outcome: upstream.WasDead, Reason: l.Reason, Attempts: l.Attempts, At: l.At}}
+	}
+	if err != nil || r.Outcome != upstream.WasDead || r.Again != l.Again {
 		return err
 	}
 	r.LetterState, r.Seq = upstream.Requeued, seq
