@@ -127,4 +127,6 @@ var allowed = map[string]string{
 	"internal/testing/worlds":        "",
 	"scripts/...":                    "",
 	"scripts/picture":                "internal/screen", // it draws terminals
+
+	"internal/testing/fleet/testdata/session": "inbox",
 }
