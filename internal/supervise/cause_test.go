@@ -53,17 +53,17 @@ func TestErrorsAreSorted(t *testing.T) {
 		"unknown":        {errors.New("odd"), SetUp, Trouble},
 	} {
 		r, _ := suffering(t, Persist)
-		assert.Equal(t, c.first, r.sort(c.err), name)
+		assert.Equal(t, c.first, r.classify(c.err), name)
 		r.report.SessionIDs = append(r.report.SessionIDs, "s")
-		assert.Equal(t, c.later, r.sort(c.err), name)
+		assert.Equal(t, c.later, r.classify(c.err), name)
 	}
 	r, _ := suffering(t, Persist)
 	r.before.Answered = 1
-	assert.Equal(t, Trouble, r.sort(missing()), "a service is started during an update")
+	assert.Equal(t, Trouble, r.classify(missing()), "a service is started during an update")
 	r.Attended = true
-	assert.Equal(t, SetUp, r.sort(missing()), "a person sees to it")
+	assert.Equal(t, SetUp, r.classify(missing()), "a person sees to it")
 	r.Attended, r.Mode = false, Drain
-	assert.Equal(t, SetUp, r.sort(missing()))
+	assert.Equal(t, SetUp, r.classify(missing()))
 }
 
 // What passes never ends a supervisor, and its rests grow to five minutes. It is said once,
@@ -72,17 +72,17 @@ func TestASupervisorEndures(t *testing.T) {
 	r, said := suffering(t, Persist)
 	r.report.SessionIDs = append(r.report.SessionIDs, "s")
 	for range 1000 {
-		assert.True(t, r.waitsOut(r.stuck(missing())))
+		assert.True(t, r.shouldRetry(r.stuck(missing())))
 		assert.LessOrEqual(t, time.Until(r.pace.notBefore), mostRest*6/5)
 	}
 	assert.Greater(t, time.Until(r.pace.notBefore), mostRest*4/5)
 	assert.Equal(t, []string{"trouble: there is no such command: claude is in no directory of PATH: it is tried again, with rests of up to 5m"}, *said)
-	assert.True(t, r.waitsOut(&ending{reason: SetUp, detail: "not trusted"}), "a session has worked")
-	assert.False(t, r.waitsOut(&ending{reason: TimedOut}))
+	assert.True(t, r.shouldRetry(&ending{reason: SetUp, detail: "not trusted"}), "a session has worked")
+	assert.False(t, r.shouldRetry(&ending{reason: TimedOut}))
 
 	r, _ = suffering(t, Persist)
-	assert.False(t, r.waitsOut(&ending{reason: SetUp, detail: "not trusted"}))
-	assert.True(t, r.waitsOut(&ending{reason: Exhausted, detail: "it dies as it starts"}))
+	assert.False(t, r.shouldRetry(&ending{reason: SetUp, detail: "not trusted"}))
+	assert.True(t, r.shouldRetry(&ending{reason: Exhausted, detail: "it dies as it starts"}))
 }
 
 // Draining, what passes is tried as often as sessions may fail, and a person's matter never.
@@ -90,9 +90,9 @@ func TestADrainGivesUp(t *testing.T) {
 	r, _ := suffering(t, Drain)
 	r.MaxRestarts = 3
 	r.report.SessionIDs = append(r.report.SessionIDs, "s")
-	assert.False(t, r.waitsOut(&ending{reason: SetUp}))
+	assert.False(t, r.shouldRetry(&ending{reason: SetUp}))
 	tries := 0
-	for r.waitsOut(r.stuck(missing())) {
+	for r.shouldRetry(r.stuck(missing())) {
 		tries++
 	}
 	assert.Equal(t, 3, tries)
@@ -102,11 +102,11 @@ func TestADrainGivesUp(t *testing.T) {
 func TestTroublesAreToldOnce(t *testing.T) {
 	begin := time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
 	tr := trouble{since: begin}
-	assert.False(t, tr.tells(Trouble, begin.Add(tellAfter-time.Second)))
-	assert.True(t, tr.tells(SetUp, begin.Add(tellAfter-time.Second)))
-	assert.False(t, tr.tells(SetUp, begin.Add(tellAfter)))
-	assert.True(t, tr.tells(Trouble, begin.Add(tellAfter)))
-	assert.False(t, tr.tells(Trouble, begin.Add(time.Hour)))
+	assert.False(t, tr.mustNotify(Trouble, begin.Add(notifyAfter-time.Second)))
+	assert.True(t, tr.mustNotify(SetUp, begin.Add(notifyAfter-time.Second)))
+	assert.False(t, tr.mustNotify(SetUp, begin.Add(notifyAfter)))
+	assert.True(t, tr.mustNotify(Trouble, begin.Add(notifyAfter)))
+	assert.False(t, tr.mustNotify(Trouble, begin.Add(time.Hour)))
 }
 
 // The folder for a session's settings is made again where the system cleaned it up.

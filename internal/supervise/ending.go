@@ -36,8 +36,8 @@ func (r *run) signalled(sig syscall.Signal) *ending {
 // besideTime is how long the launcher waits at its end for the work beside the sessions.
 const besideTime = 65 * time.Second
 
-// beside starts the work beside the sessions. end stops it and waits.
-func (r *run) beside() (end func(), err error) {
+// startBeside starts the work beside the sessions. end stops it and waits.
+func (r *run) startBeside() (end func(), err error) {
 	if r.Beside == nil {
 		return func() {}, nil
 	}
@@ -46,7 +46,7 @@ func (r *run) beside() (end func(), err error) {
 		return nil, err
 	}
 	return func() {
-		r.doing("it hands over what is left of the results")
+		r.publish("it hands over what is left of the results")
 		ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 		defer cancel()
 		ctx, over := context.WithTimeout(ctx, besideTime)
@@ -55,8 +55,8 @@ func (r *run) beside() (end func(), err error) {
 	}, nil
 }
 
-// tellTime is how long the launcher stays at its end to notify a person.
-const tellTime = 45 * time.Second
+// notifyTime is how long the launcher stays at its end to notify a person.
+const notifyTime = 45 * time.Second
 
 // hasEnded begins the sign of a launcher that has ended. Package see parses it.
 const hasEnded = "has ended"
@@ -85,17 +85,17 @@ func LeaveWhy(path string, reason Reason, err error) {
 	_ = lock.Release() // otherwise the kernel does
 }
 
-// tellEnd notifies a person of what the last session left and why the work ends. People are notified
+// notifyEnd notifies a person of what the last session left and why the work ends. People are notified
 // anyway of pauses and of questions of runs, which are on disk.
-func (r *run) tellEnd(e *ending) {
+func (r *run) notifyEnd(e *ending) {
 	if !e.shown && (e.reason.Person() || e.reason.passes() || e.reason == RunStuck) {
-		r.tells.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch has given up: " + string(e.reason) + ": " + e.detail})
+		r.notifier.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch has given up: " + string(e.reason) + ": " + e.detail})
 	}
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 	defer cancel()
-	ctx, stop := context.WithTimeout(ctx, tellTime)
+	ctx, stop := context.WithTimeout(ctx, notifyTime)
 	defer stop()
-	r.tells.Stop(ctx)
+	r.notifier.Stop(ctx)
 }
 
 // Person reports whether a person has to act before work can continue. Other reasons that leave
@@ -124,10 +124,10 @@ func ReasonOf(err error) Reason {
 	return SetUp
 }
 
-// sort sorts an error. Once a session has worked, the set-up was right, so an unknown error is
+// classify sorts an error. Once a session has worked, the set-up was right, so an unknown error is
 // taken to pass. Settings that switch hooks off are a person's work, and only Persist waits for
 // that.
-func (r *run) sort(err error) Reason {
+func (r *run) classify(err error) Reason {
 	reason := ReasonOf(err)
 	rights := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 	off := errors.Is(err, client.ErrHooksOff) && r.Mode == Drain
@@ -135,14 +135,14 @@ func (r *run) sort(err error) Reason {
 	// An update may be replacing the client while a service starts, if earlier sessions have answered
 	// entries of this inbox.
 	replaced := missing && r.Mode == Persist && !r.Attended && r.before.Answered > 0
-	if reason == SetUp && !rights && !off && (r.worked() || replaced) {
+	if reason == SetUp && !rights && !off && (r.hasWorked() || replaced) {
 		return Trouble
 	}
 	return reason
 }
 
-// worked reports whether any session has started, by its hook's word.
-func (r *run) worked() bool { return len(r.report.SessionIDs) > 0 }
+// hasWorked reports whether any session has started, by its hook's word.
+func (r *run) hasWorked() bool { return len(r.report.SessionIDs) > 0 }
 
 // stuck returns nil for no error.
 func (r *run) stuck(err error) *ending {
@@ -153,45 +153,45 @@ func (r *run) stuck(err error) *ending {
 		return e
 	}
 	r.pace.fault()
-	return &ending{reason: r.sort(err), detail: err.Error()}
+	return &ending{reason: r.classify(err), detail: err.Error()}
 }
 
 // trouble is what currently keeps sessions from working.
 type trouble struct {
-	since time.Time // zero: there is none
-	cause string
-	told  []Reason // the reasons of which a person was notified
+	since    time.Time // zero: there is none
+	cause    string
+	notified []Reason // the reasons of which a person was notified
 }
 
-// tellAfter is how long a passing trouble may last before a person is notified.
-const tellAfter = time.Minute
+// notifyAfter is how long a passing trouble may last before a person is notified.
+const notifyAfter = time.Minute
 
-func (t *trouble) tells(why Reason, now time.Time) bool {
-	if slices.Contains(t.told, why) || !why.Person() && now.Sub(t.since) < tellAfter {
+func (t *trouble) mustNotify(why Reason, now time.Time) bool {
+	if slices.Contains(t.notified, why) || !why.Person() && now.Sub(t.since) < notifyAfter {
 		return false
 	}
-	t.told = append(t.told, why)
+	t.notified = append(t.notified, why)
 	return true
 }
 
-// waitsOut reports whether to retry after e. Draining, a reason that needs a person ends the work,
+// shouldRetry reports whether to retry after e. Draining, a reason that needs a person ends the work,
 // and so do too many tries. Persisting, only the former does, before any session has worked.
-func (r *run) waitsOut(e *ending) bool {
+func (r *run) shouldRetry(e *ending) bool {
 	person := e.reason.Person()
 	switch {
 	case r.stop.asked.Err() != nil || !person && !e.reason.passes():
 		return false
 	case r.Mode == Drain && (person || r.pace.tries() > r.MaxRestarts):
 		return false
-	case r.Mode == Persist && person && !r.worked():
+	case r.Mode == Persist && person && !r.hasWorked():
 		return false
 	}
-	r.suffer(e)
+	r.publishTrouble(e)
 	return true
 }
 
-// suffer publishes what keeps sessions from working: in the log, in the status, and to a person.
-func (r *run) suffer(e *ending) {
+// publishTrouble publishes what keeps sessions from working: in the log, in the status, and to a person.
+func (r *run) publishTrouble(e *ending) {
 	now := time.Now()
 	if r.trouble.since.IsZero() {
 		r.trouble.since = now
@@ -207,8 +207,8 @@ func (r *run) suffer(e *ending) {
 			r.Terminal.Note("%s", text)
 		}
 	}
-	if r.trouble.tells(e.reason, now) {
-		r.tells.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch waits, and tries again: " + cause})
+	if r.trouble.mustNotify(e.reason, now) {
+		r.notifier.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch waits, and tries again: " + cause})
 	}
 	extendTimeout(time.Until(r.pace.notBefore) + startTime)
 }

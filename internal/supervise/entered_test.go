@@ -27,7 +27,7 @@ func TestMayEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.another {
-				c.before.line()
+				c.before.noteLine()
 			}
 			assert.Equal(t, c.ends, c.before.mayEnd(c.sight))
 			assert.Equal(t, c.starts, !c.before.waiting.IsZero())

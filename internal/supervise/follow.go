@@ -28,7 +28,7 @@ type follower struct {
 	inFlight *inbox.Delivery
 	waiter   *inbox.Waiter
 	answered int
-	hear     func(history.Event)
+	observer func(history.Event)
 	trouble  string // the error of the last look, "" for none
 }
 
@@ -47,7 +47,7 @@ func (f *follower) begin(poke func()) {
 	go func() {
 		defer close(f.stopped)
 		for {
-			f.look()
+			f.poll()
 			poke()
 			select {
 			case f.changed <- struct{}{}:
@@ -71,11 +71,11 @@ func (f *follower) close() {
 	_ = f.log.Close() // only read
 }
 
-// attach passes further events of the inbox to hear, nil for nobody.
-func (f *follower) attach(hear func(history.Event)) {
+// observe passes further events of the inbox to hear, nil for nobody.
+func (f *follower) observe(hear func(history.Event)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hear = hear
+	f.observer = hear
 }
 
 // counts returns the number of entries answered since the launcher began, and the entry in flight.
@@ -95,11 +95,11 @@ func (f *follower) waitingHook() *inbox.Waiter {
 // readsAtMost bounds the reads of one look.
 const readsAtMost = 10
 
-// look tells what has happened since the last look, in that order.
-func (f *follower) look() {
+// poll tells what has happened since the last look, in that order.
+func (f *follower) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	_, err := viewed(f.box, func(v *inbox.View) (_ struct{}, err error) {
+	_, err := fromView(f.box, func(v *inbox.View) (_ struct{}, err error) {
 		f.inFlight = v.InFlight()
 		f.waiter, err = v.Waiter()
 		return struct{}{}, err
@@ -117,7 +117,7 @@ func (f *follower) look() {
 	f.log.Notes() // an operator's own lines are none of ours
 	history.Sort(news)
 	for _, e := range news {
-		f.tell(e)
+		f.report(e)
 	}
 	text := ""
 	if err != nil {
@@ -129,7 +129,7 @@ func (f *follower) look() {
 	f.trouble = text
 }
 
-func (f *follower) tell(e history.Event) {
+func (f *follower) report(e history.Event) {
 	at := time.Now()
 	if e.At != nil {
 		at = *e.At
@@ -138,8 +138,8 @@ func (f *follower) tell(e history.Event) {
 	if e.Event == history.Answered {
 		f.answered++
 	}
-	if f.hear != nil {
-		f.hear(e)
+	if f.observer != nil {
+		f.observer(e)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// hear returns what credits events of the inbox to a session.
-func (r *run) hear(s *session) func(history.Event) {
+// creditTo returns what credits events of the inbox to a session.
+func (r *run) creditTo(s *session) func(history.Event) {
 	return func(e history.Event) {
 		switch inbox.EventKind(e.Event) {
 		case history.Delivered:
@@ -29,13 +29,13 @@ func (r *run) hear(s *session) func(history.Event) {
 		case inbox.EventFailed:
 			s.failed.Store(true)
 		case inbox.EventAsked:
-			r.asked(s, words.Brief(e.Reason))
+			r.onQuestion(s, words.Brief(e.Reason))
 		}
 	}
 }
 
-// asked ends a session that asks a person, unless somebody is there or may come.
-func (r *run) asked(s *session, reason string) {
+// onQuestion ends a session that asks a person, unless somebody is there or may come.
+func (r *run) onQuestion(s *session, reason string) {
 	s.asks.Store(true)
 	switch now := time.Now(); {
 	case r.Attended:
@@ -46,7 +46,7 @@ func (r *run) asked(s *session, reason string) {
 	}
 }
 
-const announced = 10 * time.Second // a client may have shown a question for so long when its hook reports it
+const reportDelay = 10 * time.Second // a client may have shown a question for so long when its hook reports it
 
 type lookout struct {
 	*run
@@ -79,31 +79,31 @@ func (r *run) guard(s *session) {
 			l.sight = s.client.Recognise(l.text)
 		}
 		if s.name() == "" {
-			l.starts(before)
+			l.checkStart(before)
 			continue
 		}
 		if !l.up {
 			l.up, l.since = true, time.Now()
 		}
 		if r.Mode == Persist {
-			l.isWoken()
+			l.checkWaker()
 		} else {
-			l.works()
+			l.checkDraining()
 		}
 		if _, d := r.follow.counts(); d != nil {
 			if v := recovery.OverTime(d, r.Settings.Limits); v != nil {
 				s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v})
 			}
 		}
-		l.isAnswered()
-		if line := l.noticer.see(l.sight, l.text, s.worked.Load() || s.failed.Load(), time.Now()); line != "" {
+		l.checkQuestion()
+		if line := l.noticer.notice(l.sight, l.text, s.worked.Load() || s.failed.Load(), time.Now()); line != "" {
 			r.Line(time.Now(), line)
 		}
 	}
 }
 
-// starts ends a session that does not start. A known reason ends all the work: the next session meets it, too.
-func (l *lookout) starts(before screen.Sight) {
+// checkStart ends a session that does not start. A known reason ends all the work: the next session meets it, too.
+func (l *lookout) checkStart(before screen.Sight) {
 	old, late := l.Client.TooOld(l.text), ""
 	switch {
 	case old != "":
@@ -125,8 +125,8 @@ func (l *lookout) starts(before screen.Sight) {
 	}
 }
 
-// works ends a session that should drain but sits at its prompt: it got none, or its hook could not ask for the end.
-func (l *lookout) works() {
+// checkDraining ends a session that should drain but sits at its prompt: it got none, or its hook could not ask for the end.
+func (l *lookout) checkDraining() {
 	var tasks recovery.TaskWait // of the entry in flight
 	if _, flying := l.follow.counts(); flying != nil {
 		tasks = recovery.EvidenceOf(flying).TaskWait
@@ -159,7 +159,7 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 		}
 		return e, true
 	case sight.Kind == screen.Ready || sight.Kind == screen.Busy:
-		e.detail = fmt.Sprintf("%s: %s", what, r.Client.Unwired(r.given("")))
+		e.detail = fmt.Sprintf("%s: %s", what, r.Client.Unwired(r.clientSession("")))
 		return e, true
 	}
 	e.reason, e.detail = Exhausted, what+": the reason cannot be told from its screen, which is empty"
@@ -172,13 +172,13 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 // waiterPatience is how long the session may take to end, or to start another waiting hook, once one is gone.
 const waiterPatience = 2 * time.Second
 
-// isWoken ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
+// checkWaker ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
 // was killed; or while an entry is in flight, since a hook refused its prompt, or somebody pressed Esc and left.
-func (l *lookout) isWoken() {
+func (l *lookout) checkWaker() {
 	w := l.follow.waitingHook()
 	// The hook was killed before it waited or woke the session if an entry waits in vain for a session that sits at its prompt
 	// with nobody typing. A missing waiter alone proves nothing, since none is on record during a turn.
-	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && entryUnserved(l.box, true) {
+	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && hasUnserved(l.box, true) {
 		if time.Since(l.since) >= l.StartTimeout {
 			l.s.end(verdict{text: "an entry waits or is in flight, and for " + l.StartTimeout.String() + " it has been sitting at its prompt, with no hook that would wake it"})
 		}
@@ -190,7 +190,7 @@ func (l *lookout) isWoken() {
 		l.lost = time.Time{}
 	case l.lost.IsZero():
 		l.lost = time.Now()
-	case time.Since(l.lost) >= waiterPatience && entryUnserved(l.box, false):
+	case time.Since(l.lost) >= waiterPatience && hasUnserved(l.box, false):
 		l.s.end(verdict{text: fmt.Sprintf("an entry waits, and the hook that would wake it is gone (process %d)", w.PID)})
 	}
 }
@@ -214,14 +214,14 @@ func (l *lookout) inVain() bool {
 	case l.sight.Kind != screen.Dialog, l.s.client.Mute && !l.attach.TypedSince(l.s.began):
 		return true // the turn itself asks
 	case l.Mode == Persist:
-		return d != nil && entryUnserved(l.box, false)
+		return d != nil && hasUnserved(l.box, false)
 	}
 	return l.s.entered.due.Load()
 }
 
-// isAnswered ends a session whose question, or dialog that somebody opened and left, nobody answers within AskPatience. The
+// checkQuestion ends a session whose question, or dialog that somebody opened and left, nobody answers within AskPatience. The
 // client reports an answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
-func (l *lookout) isAnswered() {
+func (l *lookout) checkQuestion() {
 	asks := slices.Contains([]screen.Kind{screen.Permission, screen.Question, screen.Dialog}, l.sight.Kind)
 	if !asks || l.attended() || !l.inVain() {
 		l.free = time.Now()
@@ -232,9 +232,9 @@ func (l *lookout) isAnswered() {
 	l.asks = asks
 	switch q := l.s.awaits.Load(); {
 	case q == nil && asks && (l.s.client.Mute && l.sight.Kind == screen.Permission || time.Since(l.free) >= l.StartTimeout):
-		l.asked(l.s, l.s.client.Advise(l.sight).Cause)
+		l.onQuestion(l.s, l.s.client.Advise(l.sight).Cause)
 	case q == nil:
-	case !asks && (l.attach.TypedSince(q.since) || q.since.Sub(l.shown) < announced && l.attach.TypedSince(l.shown)):
+	case !asks && (l.attach.TypedSince(q.since) || q.since.Sub(l.shown) < reportDelay && l.attach.TypedSince(l.shown)):
 		l.s.awaits.Store(nil)
 		l.record(func(in inbox.InSession) error { in.StopAsking(); return nil })
 	case l.attach.Attended():
@@ -274,8 +274,8 @@ type noticer struct {
 	silent bool      // say nothing about a prompt
 }
 
-// see returns what to say about a screen, "" for nothing.
-func (n *noticer) see(sight screen.Sight, text string, worked bool, now time.Time) string {
+// notice returns what to say about a screen, "" for nothing.
+func (n *noticer) notice(sight screen.Sight, text string, worked bool, now time.Time) string {
 	n.begun = n.begun || worked || sight.Kind == screen.Busy
 	if sight.Kind != screen.Ready {
 		n.idle = time.Time{}

@@ -86,17 +86,17 @@ func TestAnsweredBeforeItIsReported(t *testing.T) {
 	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 	person, leave := attach(t, r, s)
 	l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Permission}}
-	l.isAnswered()
+	l.checkQuestion()
 	began := time.Now()
 	_, err := person.WriteString("\r")
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return r.attach.TypedSince(began) }, 5*time.Minute, time.Millisecond)
-	r.asked(s, "permission_prompt")
+	r.onQuestion(s, "permission_prompt")
 	require.NotNil(t, s.awaits.Load())
 	l.sight.Kind = screen.Busy
-	l.isAnswered()
+	l.checkQuestion()
 	leave()
-	l.isAnswered()
+	l.checkQuestion()
 	assert.Empty(t, s.ended(), "it works")
 }
 
@@ -148,11 +148,11 @@ func TestDialogOverATurn(t *testing.T) {
 			})
 		}
 		if c.due {
-			s.entered.line()
+			s.entered.noteLine()
 			assert.False(t, s.entered.mayEnd(screen.Dialog))
 		}
 		l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Dialog}} // since long ago
-		l.isAnswered()
+		l.checkQuestion()
 		assert.Equal(t, c.ends, s.ended().asked, name)
 	}
 	r, _ := newRun(t, Drain)
@@ -165,7 +165,7 @@ func TestDialogOverATurn(t *testing.T) {
 	leave()
 	require.Eventually(t, func() bool { return !r.attach.Attended() }, 5*time.Minute, time.Millisecond)
 	l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Dialog}}
-	l.isAnswered()
+	l.checkQuestion()
 	assert.Empty(t, s.ended(), "a person's own dialog of Codex")
 }
 
@@ -178,7 +178,7 @@ func TestQuestionOfAMuteClient(t *testing.T) {
 		s.id.Store("s1")
 		l := lookout{run: r, s: s, sight: screen.Sight{Kind: screen.Permission}}
 		for range 3 {
-			l.isAnswered()
+			l.checkQuestion()
 		}
 		v, err := box.View()
 		require.NoError(t, err)
@@ -196,7 +196,7 @@ func TestQuestionOfAMuteClient(t *testing.T) {
 			require.Eventually(t, func() bool { return r.attach.TypedSince(s.awaits.Load().since) }, 5*time.Minute, time.Millisecond)
 			s.id.Store("s1")
 			l.sight = screen.Sight{Kind: screen.Busy}
-			l.isAnswered()
+			l.checkQuestion()
 			v, err = box.View()
 			require.NoError(t, err)
 			assert.Nil(t, v.In("s1").Known().Asks, "it is answered, and the turn goes on")
@@ -208,7 +208,7 @@ func TestQuestionOfAMuteClient(t *testing.T) {
 // unless the entry is being checked.
 func TestEntryUnserved(t *testing.T) {
 	_, box := newRun(t, Persist)
-	assert.True(t, entryUnserved(box, false), "it waits")
+	assert.True(t, hasUnserved(box, false), "it waits")
 	change(t, box, func(tx *inbox.Tx) error {
 		e, err := tx.Next(inbox.Mark{})
 		if err == nil {
@@ -217,10 +217,10 @@ func TestEntryUnserved(t *testing.T) {
 		}
 		return err
 	})
-	assert.True(t, entryUnserved(box, true), "its prompt was refused")
-	assert.False(t, entryUnserved(box, false), "its turn may run")
+	assert.True(t, hasUnserved(box, true), "its prompt was refused")
+	assert.False(t, hasUnserved(box, false), "its turn may run")
 	for status, want := range map[inbox.CheckStatus]bool{inbox.CheckRuns: false, inbox.CheckUnable: false, inbox.CheckFailed: true} {
 		change(t, box, func(tx *inbox.Tx) error { return tx.NoteCheck(inbox.Check{Name: "tests", Status: status}) })
-		assert.Equal(t, want, entryUnserved(box, true), status)
+		assert.Equal(t, want, hasUnserved(box, true), status)
 	}
 }

@@ -141,7 +141,7 @@ func newNight(t *testing.T, taken *signals.Taken) *night {
 	n.r.follow, err = follow(box, n.r.Line)
 	require.NoError(t, err)
 	t.Cleanup(n.r.follow.close)
-	n.r.service = announce(n.r.status, n.r.goesOn)
+	n.r.service = newService(n.r.status, n.r.isProgressing)
 	disk.TestOnlyObserver = func(op disk.Op) error {
 		if n.full.Load() && (op.Kind == disk.OpWrite || op.Kind == disk.OpCreate) {
 			return syscall.ENOSPC

@@ -21,7 +21,7 @@ func TestNotice(t *testing.T) {
 	later := now.Add(promptless)
 
 	n := noticer{Client: client.Of("", []string{"claude"})}
-	see := func(text string, now time.Time) string { return n.see(n.Recognise(text), text, false, now) }
+	see := func(text string, now time.Time) string { return n.notice(n.Recognise(text), text, false, now) }
 	assert.Empty(t, see(ready, now))
 	assert.Regexp(t, "^the session sits at its prompt", see(ready, later))
 	assert.Empty(t, see(ready, later.Add(time.Hour)), "once")

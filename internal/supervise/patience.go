@@ -23,23 +23,23 @@ const (
 
 // patience records how this launcher has waited so far.
 type patience struct {
-	since    time.Time // of the last answer; its clock stops while the machine sleeps
-	answered int64     // the count then
-	told     time.Time // the wait announced last
-	limits   bool      // the limits were announced
+	since     time.Time // of the last answer; its clock stops while the machine sleeps
+	answered  int64     // the count then
+	announced time.Time // the wait announced last
+	limits    bool      // the limits were announced
 }
 
-// enough returns why the work ends here, nil if it goes on.
-func (r *run) enough(st state) *ending {
+// endReason returns why the work ends here, nil if it goes on.
+func (r *run) endReason(st state) *ending {
 	if r.Mode == Drain {
 		switch p, b := st.Paused, st.Backoff; {
 		case st.Owner != nil:
 			return &ending{reason: Busy, detail: st.Owner.String()}
 		case !st.waits:
 			return r.nothingWaits(st)
-		case p != nil && (p.Until == nil || r.Patience == 0 || !r.bears(*p.Until)): // it takes patience to wait out a pause
+		case p != nil && (p.Until == nil || r.Patience == 0 || !r.canAwait(*p.Until)): // it takes patience to wait out a pause
 			return pausedBy(p)
-		case b != nil && !r.bears(b.Until):
+		case b != nil && !r.canAwait(b.Until):
 			return &ending{reason: BackingOff, detail: "until " + words.Stamp(b.Until) + r.tooLong(b.Until) + because(b)}
 		case !r.Until.IsZero() && time.Until(r.Until) <= 0:
 			return &ending{reason: Left, detail: "the time was over" + r.tooLong(time.Now())}
@@ -61,7 +61,7 @@ func (r *run) enough(st state) *ending {
 func (r *run) nothingWaits(st state) *ending {
 	asleep := !st.asleep.IsZero()
 	switch {
-	case asleep && r.bears(st.asleep):
+	case asleep && r.canAwait(st.asleep):
 		return nil
 	case asleep:
 		st.runs.waits = append(st.runs.waits, "a run sleeps until "+words.Stamp(st.asleep))
@@ -104,8 +104,8 @@ func because(b *inbox.Backoff) string {
 	return ": " + words.Brief(b.Failure.String())
 }
 
-// bears reports whether to wait for something that ends at that time.
-func (r *run) bears(end time.Time) bool {
+// canAwait reports whether to wait for something that ends at that time.
+func (r *run) canAwait(end time.Time) bool {
 	p := &r.patient
 	if p.since.IsZero() || r.pace.answered > p.answered {
 		p.since, p.answered = time.Now(), r.pace.answered
@@ -131,9 +131,9 @@ func (r *run) tooLong(end time.Time) string {
 	return ""
 }
 
-// bearWith does not count a session that met an API error that is waited out: there only time and
+// excuse does not count a session that met an API error that is waited out: there only time and
 // the entry's attempts are limited.
-func (r *run) bearWith(s *session) {
+func (r *run) excuse(s *session) {
 	if r.Mode == Drain && r.Patience != 0 && s.failed.Load() {
 		r.pace.fruitless = max(0, r.pace.fruitless-1)
 	}
@@ -185,27 +185,27 @@ func (r *run) rest(st state) time.Duration {
 	return rest
 }
 
-// tellWait announces each long wait once: until when, and what for.
-func (r *run) tellWait(st state, rest time.Duration) {
+// announceWait announces each long wait once: until when, and what for.
+func (r *run) announceWait(st state, rest time.Duration) {
 	w := r.held(st)
 	if w.end.IsZero() {
 		w = wait{what: r.pace.notBefore, why: "then the next session begins"}
 	}
-	if rest < longWait || w.what.Equal(r.patient.told) {
+	if rest < longWait || w.what.Equal(r.patient.announced) {
 		return
 	}
-	r.tellLimits()
-	r.patient.told = w.what
+	r.announceLimits()
+	r.patient.announced = w.what
 	if r.Attended {
 		w.why += " (Ctrl-C ends it)"
 	}
-	r.aloud("it waits until " + words.Stamp(time.Now().Add(rest)) + ", " + w.why)
+	r.announce("it waits until " + words.Stamp(time.Now().Add(rest)) + ", " + w.why)
 }
 
-func (r *run) tellLimits() {
+func (r *run) announceLimits() {
 	if !r.patient.limits {
 		r.patient.limits = true
-		r.aloud(r.limits())
+		r.announce(r.limits())
 	}
 }
 
@@ -244,8 +244,8 @@ func (r *run) limits() string {
 	return text
 }
 
-// aloud logs a text, and shows it to a person at the sessions' terminal. Call it between two.
-func (r *run) aloud(text string) {
+// announce logs a text, and shows it to a person at the sessions' terminal. Call it between two.
+func (r *run) announce(text string) {
 	r.Line(time.Now(), text)
 	if r.Attended {
 		r.Terminal.Note("%s", text)

@@ -60,7 +60,7 @@ func TestPatience(t *testing.T) {
 			change(t, box, c.change)
 			st, err := r.settle(t.Context())
 			require.NoError(t, err)
-			e := r.enough(st)
+			e := r.endReason(st)
 			if c.reason == "" {
 				assert.Nil(t, e)
 				assert.Equal(t, st.Hold.Any(), r.rest(st) > 0)
@@ -79,7 +79,7 @@ func deliverNothing(tx *inbox.Tx) error { _, err := tx.Next(inbox.Mark{}); retur
 func TestTimeIsOverAndDrained(t *testing.T) {
 	r, _ := newRun(t, Drain)
 	r.Until = time.Now().Add(-time.Hour)
-	e := r.enough(state{})
+	e := r.endReason(state{})
 	require.NotNil(t, e)
 	assert.Equal(t, Drained, e.reason)
 }
@@ -89,11 +89,11 @@ func TestPatienceBeginsAnew(t *testing.T) {
 	r, _ := newRun(t, Drain)
 	r.Patience = time.Hour
 	end := time.Now().Add(30 * time.Minute)
-	assert.True(t, r.bears(end))
+	assert.True(t, r.canAwait(end))
 	r.patient.since = time.Now().Add(-45 * time.Minute)
-	assert.False(t, r.bears(end))
+	assert.False(t, r.canAwait(end))
 	r.pace.answered++
-	assert.True(t, r.bears(end))
+	assert.True(t, r.canAwait(end))
 }
 
 // Sessions that meet an outage do not use up --max-restarts while its end is waited for.
@@ -109,7 +109,7 @@ func TestOutageIsNoRestart(t *testing.T) {
 			s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 			s.failed.Store(c.failed)
 			r.pace.sessionEnded(0, true, false)
-			r.bearWith(s)
+			r.excuse(s)
 		}
 		assert.Equal(t, c.fruitless, r.pace.fruitless, "%+v", c)
 	}
@@ -127,17 +127,17 @@ func TestTellWait(t *testing.T) {
 	st.Backoff = &inbox.Backoff{At: at, Until: at.Add(time.Hour), Named: true, Failure: &inbox.Failure{Error: "rate_limit", Message: "wait"}}
 	for range 3 {
 		st.Backoff.Until = st.Backoff.Until.Add(time.Second) // as it is reckoned at each look
-		r.tellWait(st, r.rest(st))
-		r.tellLimits()
+		r.announceWait(st, r.rest(st))
+		r.announceLimits()
 	}
 	require.Len(t, said, 2)
 	assert.Regexp(t, `^it waits until \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, then the limit is over: rate_limit: wait \(Ctrl-C ends it\)$`, said[1])
 	assert.Equal(t, "limits: none; an API limit or an outage is waited out", said[0])
 	assert.Equal(t, said, noted)
 	st.Backoff.At = at.Add(time.Second)
-	r.tellWait(st, r.rest(st))
+	r.announceWait(st, r.rest(st))
 	assert.Len(t, said, 3)
-	r.tellWait(state{waits: true}, time.Second)
+	r.announceWait(state{waits: true}, time.Second)
 	assert.Len(t, said, 3, "not worth a line")
 }
 

@@ -24,7 +24,7 @@ func TestALongRestIsCut(t *testing.T) {
 			return time.Since(began)
 		}
 		assert.Equal(t, time.Second, rests(time.Second))
-		assert.Equal(t, lookAgain, rests(4*time.Hour))
+		assert.Equal(t, recheckEvery, rests(4*time.Hour))
 		cancel()
 		assert.Zero(t, rests(time.Hour), "a signal ends it")
 	})

@@ -42,7 +42,7 @@ func TestNothingWaits(t *testing.T) {
 			require.NoError(t, err)
 			r := &run{Options: Options{Mode: Drain, Endurance: Endurance{UntilDrained: true}}}
 			st := state{runs: inWords(all), asleep: all.NotBefore}
-			e := r.enough(st)
+			e := r.endReason(st)
 			if c.reason == "" {
 				assert.Nil(t, e)
 				assert.Positive(t, r.rest(st))

@@ -22,16 +22,16 @@ const statusEvery = 2 * time.Second
 // service reports to a service manager (sd_notify(3)), if there is one. Errors are ignored, since
 // nobody could act on them.
 type service struct {
-	status  func() string // the queue in a few words
-	goesOn  func() bool   // whether the work makes progress
-	news    atomic.Bool   // the status is to be sent again
-	done    chan struct{}
-	stopped sync.WaitGroup
-	once    sync.Once
+	status        func() string // the queue in a few words
+	isProgressing func() bool   // whether the work makes progress
+	news          atomic.Bool   // the status is to be sent again
+	done          chan struct{}
+	stopped       sync.WaitGroup
+	once          sync.Once
 }
 
-func announce(status func() string, goesOn func() bool) *service {
-	s := &service{status: status, goesOn: goesOn, done: make(chan struct{})}
+func newService(status func() string, goesOn func() bool) *service {
+	s := &service{status: status, isProgressing: goesOn, done: make(chan struct{})}
 	s.news.Store(true)
 	if asked, _ := daemon.SdNotify(false, "STATUS=waiting for the first session"); asked {
 		watchdog, _ := daemon.SdWatchdogEnabled(false) // 0 if unknown
@@ -69,7 +69,7 @@ func (s *service) run(watchdog time.Duration) {
 		if s.news.Swap(false) {
 			_, _ = daemon.SdNotify(false, "STATUS="+s.status())
 		}
-		if watchdog > 0 && s.goesOn() {
+		if watchdog > 0 && s.isProgressing() {
 			_, _ = daemon.SdNotify(false, daemon.SdNotifyWatchdog)
 		}
 		select {
@@ -94,9 +94,9 @@ func (r *run) status() string {
 	return text
 }
 
-// goesOn reports whether the work makes progress: a session with an entry prints, unless it waits
+// isProgressing reports whether the work makes progress: a session with an entry prints, unless it waits
 // for a person or for its tasks.
-func (r *run) goesOn() bool {
+func (r *run) isProgressing() bool {
 	s := r.current.Load()
 	if s == nil {
 		return true
@@ -120,8 +120,8 @@ type sign struct {
 	socket, waits, troubled string
 }
 
-// in sets the lock whose file holds the sign; nil for none.
-func (s *sign) in(lock *disk.Lock) {
+// setLock sets the lock whose file holds the sign; nil for none.
+func (s *sign) setLock(lock *disk.Lock) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lock = lock
@@ -148,9 +148,9 @@ func (s *sign) say(text string, troubled ...string) {
 	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n%s\n%s\n%s\n", os.Getpid(), text, s.socket, s.waits, s.troubled)) // only people read it
 }
 
-// reachedAt publishes the socket to attach to ("" for none), and whether a session that asks waits
+// setSocket publishes the socket to attach to ("" for none), and whether a session that asks waits
 // for an answer.
-func (s *sign) reachedAt(socket string, waits bool) {
+func (s *sign) setSocket(socket string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.socket, s.waits = socket, ""

@@ -18,7 +18,7 @@ import (
 // A service manager's status says at the end why there is one, in one line.
 func TestServiceEnds(t *testing.T) {
 	conn := manager(t)
-	s := announce(func() string { return "all is well" }, func() bool { return true })
+	s := newService(func() string { return "all is well" }, func() bool { return true })
 	s.end(&ending{reason: SetUp, detail: "claude is missing\nREADY=1"})
 	assert.Equal(t, "STOPPING=1\nSTATUS=has ended: set-up: claude is missing READY=1", heard(t, conn, "STOPPING=1"))
 }

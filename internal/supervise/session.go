@@ -98,7 +98,7 @@ type entered struct {
 	due     atomic.Bool // its hook has asked for its end, which a dialog keeps off
 }
 
-func (e *entered) line() {
+func (e *entered) noteLine() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.lines, e.waiting = true, time.Time{}
@@ -134,7 +134,7 @@ func (r *run) listen() {
 		r.Line(time.Now(), "nobody can attach to the sessions: "+err.Error())
 		return
 	}
-	r.sign.reachedAt(r.attach.Path(), r.AskPatience > 0)
+	r.sign.setSocket(r.attach.Path(), r.AskPatience > 0)
 }
 
 func (r *run) attended() bool { return r.Attended || r.attach.Attended() }
@@ -159,7 +159,7 @@ func (r *run) connect(s *session, o *terminal.Options) {
 	}
 	listens := r.attach.Path() != ""
 	if r.Attended || listens {
-		o.Entered = s.entered.line
+		o.Entered = s.entered.noteLine
 		o.Menu = func() bool { // a question may be answered with a line
 			return !slices.Contains([]screen.Kind{screen.Unknown, screen.Busy, screen.Ready, screen.Question, screen.Login}, s.sight().Kind)
 		}

@@ -31,13 +31,13 @@ func (r *run) runSession() *ending {
 	if err := r.ready(); err != nil {
 		return r.stuck(err)
 	}
-	given := r.given(r.resume)
+	given := r.clientSession(r.resume)
 	command, err := r.Client.Command(r.stop.asked, given)
 	if err != nil {
 		return r.stuck(err)
 	}
 	r.report.Sessions++
-	r.doing("it starts a session")
+	r.publish("it starts a session")
 	r.asleep = time.Time{}
 	if r.pace.early {
 		r.report.Restarts++
@@ -52,7 +52,7 @@ func (r *run) runSession() *ending {
 	}
 	o.Idle.Busy = func() bool { return InFlight(r.box.Dir()) }
 	r.connect(s, &o)
-	r.follow.attach(r.hear(s))
+	r.follow.observe(r.creditTo(s))
 	r.current.Store(s)
 	// Both watchers may change the inbox, so they end before anything is settled: later they would
 	// undo that, or the end of this process would cut off their commit.
@@ -65,10 +65,10 @@ func (r *run) runSession() *ending {
 	close(s.over)
 	beside.Wait()
 	r.current.Store(nil)
-	r.follow.look()
-	r.follow.attach(nil)
+	r.follow.poll()
+	r.follow.observe(nil)
 	r.last = s
-	return r.after(s, outcome, err)
+	return r.afterSession(s, outcome, err)
 }
 
 // ready restores what a session needs and may vanish while a supervisor is up for weeks.
@@ -86,9 +86,9 @@ func (r *run) ready() error {
 	return err
 }
 
-// after decides what the end of a session means, counts what the session did, and sets when the next
+// afterSession decides what the end of a session means, counts what the session did, and sets when the next
 // one may begin.
-func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
+func (r *run) afterSession(s *session, o terminal.Outcome, err error) *ending {
 	if id := s.name(); id != "" {
 		ids := append(r.report.SessionIDs, id)
 		r.report.SessionIDs = ids[max(0, len(ids)-maxSessionIDs):]
@@ -115,7 +115,7 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	d, err := delivered(r.box)
 	left := d != nil || err != nil && InFlight(r.box.Dir()) // on a full disk the files may lag behind the last commit
 	r.pace.sessionEnded(totals.Answered-r.before.Answered, left || !intended(s, o), r.Mode == Persist && time.Since(s.began) >= mostRest)
-	r.bearWith(s)
+	r.excuse(s)
 	if s.name() != "" {
 		r.trouble = trouble{} // the troubles of a session that started are on disk, where others see them
 	}
@@ -124,7 +124,7 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 	case s.ended().ending != nil:
 		return s.ended().ending
 	case !intended(s, o):
-		r.Line(time.Now(), how(s, o))
+		r.Line(time.Now(), describeEnd(s, o))
 	case left:
 		r.Line(time.Now(), "the session was ended with an entry in flight: no hook has told that it was answered, so it counts as an orphan")
 	}
@@ -132,21 +132,21 @@ func (r *run) after(s *session, o terminal.Outcome, err error) *ending {
 		r.resume = s.name()
 	}
 	if s.name() == "" && !s.resumed { // a session without the old conversation may start
-		return r.neverStarted(s, o)
+		return r.failedStart(s, o)
 	}
 	return nil
 }
 
-// neverStarted says why a session ended before it started. An unknown reason may go away by itself.
-func (r *run) neverStarted(s *session, o terminal.Outcome) *ending {
+// failedStart says why a session ended before it started. An unknown reason may go away by itself.
+func (r *run) failedStart(s *session, o terminal.Outcome) *ending {
 	what := "the session ended before it started"
 	e, known := r.notStarted(s, what)
-	if !known && r.Mode == Drain && !r.worked() && r.pace.fruitless > r.MaxRestarts {
+	if !known && r.Mode == Drain && !r.hasWorked() && r.pace.fruitless > r.MaxRestarts {
 		what = "no session started in " + words.Count(r.report.Sessions, "try", "tries")
 		e, _ = r.notStarted(s, what)
 	}
 	if !known && o.Cause == terminal.Ended { // its status says more than an empty screen
-		e.detail = what + ": " + how(s, o)
+		e.detail = what + ": " + describeEnd(s, o)
 	}
 	e.logged = !known
 	return e
@@ -158,8 +158,8 @@ func intended(s *session, o terminal.Outcome) bool {
 	return o.Cause == terminal.Asked && !s.failed.Load() || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
 }
 
-// how words an end that was not intended.
-func how(s *session, o terminal.Outcome) string {
+// describeEnd words an end that was not intended.
+func describeEnd(s *session, o terminal.Outcome) string {
 	switch {
 	case s.ended().text != "":
 		return "the session was ended: " + s.ended().text
@@ -243,8 +243,8 @@ func (p *private) remove() {
 	}
 }
 
-// given is what the next session gets. resume names the conversation to continue, "" for a new one.
-func (r *run) given(resume string) client.Session {
+// clientSession is what the next session gets. resume names the conversation to continue, "" for a new one.
+func (r *run) clientSession(resume string) client.Session {
 	args := []string{"--inbox", r.box.Path(), "--launched", "--lock", r.box.LockIdentity(), "--signal-file", r.Terminal.ExitSignal} // of the hook
 	if r.MaxEntries > 0 {
 		args = append(args, "--max-entries", strconv.Itoa(r.MaxEntries))

@@ -124,7 +124,7 @@ func (r *run) settleEntry(tx *inbox.Tx) error {
 	return recovery.HoldDelivery(tx, s.Failure, false)
 }
 
-func viewed[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, err error) {
+func fromView[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, err error) {
 	v, err := box.View()
 	if err != nil {
 		return got, err
@@ -134,7 +134,7 @@ func viewed[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T, 
 }
 
 // readTotals reads the counts since the inbox's journal began.
-func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return viewed(box, (*inbox.View).Totals) }
+func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return fromView(box, (*inbox.View).Totals) }
 
 // spent is everything ever spent, as far as the transcripts show.
 func spent(box *inbox.Inbox) (price.Amount, error) {
@@ -147,7 +147,7 @@ func spent(box *inbox.Inbox) (price.Amount, error) {
 
 // countQueued counts the entries that wait, -1 if unknown.
 func countQueued(box *inbox.Inbox) int64 {
-	b, err := viewed(box, func(v *inbox.View) (inbox.Backlog, error) { return v.Backlog(context.Background()) })
+	b, err := fromView(box, func(v *inbox.View) (inbox.Backlog, error) { return v.Backlog(context.Background()) })
 	if err != nil {
 		return -1
 	}
@@ -156,7 +156,7 @@ func countQueued(box *inbox.Inbox) int64 {
 
 // delivered is the entry in flight by the last commit, nil for none. On a full disk the files may lag behind that.
 func delivered(box *inbox.Inbox) (*inbox.Delivery, error) {
-	return viewed(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
+	return fromView(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
 }
 
 // InFlight reports whether an entry of the inbox in dir is in flight.
@@ -165,10 +165,10 @@ func InFlight(dir string) bool {
 	return err == nil
 }
 
-// entryUnserved reports whether a deliverable entry waits, or one was handed over and never taken up. In a session that
+// hasUnserved reports whether a deliverable entry waits, or one was handed over and never taken up. In a session that
 // sits at its prompt, one that was taken up and is not being checked is unserved, too.
-func entryUnserved(box *inbox.Inbox, sits bool) bool {
-	unserved, err := viewed(box, func(v *inbox.View) (bool, error) {
+func hasUnserved(box *inbox.Inbox, sits bool) bool {
+	unserved, err := fromView(box, func(v *inbox.View) (bool, error) {
 		if d := v.InFlight(); d != nil {
 			checked := d.Check.Running() || d.Check != nil && d.Check.Status == inbox.CheckUnable
 			e := recovery.EvidenceOf(d)
@@ -185,8 +185,8 @@ func entryUnserved(box *inbox.Inbox, sits bool) bool {
 	return err == nil && unserved // the follower says why
 }
 
-// look settles what the last session left. If nothing waits in the inbox, it steps the runs, which may add entries.
-func (r *run) look() (st state, e *ending) {
+// settleAndStep settles what the last session left. If nothing waits in the inbox, it steps the runs, which may add entries.
+func (r *run) settleAndStep() (st state, e *ending) {
 	st, err := r.settle(r.stop.asked)
 	if err != nil {
 		return st, r.stuck(err)
@@ -215,7 +215,7 @@ func (r *run) look() (st state, e *ending) {
 			return st, r.stuck(failed) // what a run can do comes before what another cannot
 		}
 	}
-	if err != nil && (s.NotBefore.IsZero() || !r.bears(s.NotBefore)) {
+	if err != nil && (s.NotBefore.IsZero() || !r.canAwait(s.NotBefore)) {
 		return st, r.stuck(err)
 	}
 	st.asleep, st.runs = s.NotBefore, s

@@ -58,7 +58,7 @@ func TestSettleOverload(t *testing.T) {
 		require.NoError(t, err)
 		assert.True(t, st.waits)
 		require.NotNil(t, st.Backoff)
-		assert.Nil(t, r.enough(st))
+		assert.Nil(t, r.endReason(st))
 		assert.Positive(t, r.rest(st))
 	}
 	totals, err := readTotals(r.box)
@@ -89,13 +89,13 @@ func TestSettleLimit(t *testing.T) {
 	})
 	st, err := r.settle(t.Context())
 	require.NoError(t, err)
-	e := r.enough(st)
+	e := r.endReason(st)
 	require.NotNil(t, e)
 	assert.Equal(t, BackingOff, e.reason)
 	assert.Contains(t, e.detail, "rate_limit: try again in 3 hours")
 
 	r.Mode = Persist
-	assert.Nil(t, r.enough(st), "its session waits")
+	assert.Nil(t, r.endReason(st), "its session waits")
 	assert.LessOrEqual(t, r.rest(st), time.Duration(0))
 }
 
@@ -162,15 +162,15 @@ func TestSettleStopped(t *testing.T) {
 func TestGoesOn(t *testing.T) {
 	r, _ := newRun(t, Persist)
 	r.follow = &follower{}
-	assert.True(t, r.goesOn(), "between two sessions")
+	assert.True(t, r.isProgressing(), "between two sessions")
 	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
 	r.current.Store(s)
-	assert.True(t, r.goesOn(), "it idles")
+	assert.True(t, r.isProgressing(), "it idles")
 	r.follow.inFlight = &inbox.Delivery{}
-	assert.False(t, r.goesOn())
+	assert.False(t, r.isProgressing())
 	s.printed([]byte("x"))
-	assert.True(t, r.goesOn())
-	assert.False(t, r.goesOn(), "it has printed nothing since")
+	assert.True(t, r.isProgressing())
+	assert.False(t, r.isProgressing(), "it has printed nothing since")
 	s.asks.Store(true)
-	assert.True(t, r.goesOn())
+	assert.True(t, r.isProgressing())
 }

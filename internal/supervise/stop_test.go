@@ -21,11 +21,11 @@ func TestTheSignOfAnEndStays(t *testing.T) {
 	lock, err := disk.AcquireLock(t.Context(), filepath.Join(box.Dir(), ".launch-lock"), 0)
 	require.NoError(t, err)
 	defer func() { require.NoError(t, lock.Release()) }()
-	r.sign.in(lock)
+	r.sign.setLock(lock)
 	r.Terminal.Signals = signals.Take()
 	defer r.Terminal.Signals.Stop()
 	r.service = &service{}
-	begun := r.hear(newSession(client.Of("", []string{"claude"}), terminal.DefaultSize))
+	begun := r.creditTo(newSession(client.Of("", []string{"claude"}), terminal.DefaultSize))
 	begun(history.Event{Event: string(inbox.EventStarted), SessionID: "one"})
 	assert.Contains(t, r.sign.text(), "its session is one")
 	r.stop.why.Store(&ending{reason: Stopped})

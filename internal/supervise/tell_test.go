@@ -22,7 +22,7 @@ func told(t *testing.T, box *inbox.Inbox) (*follower, func() []string) {
 	close(f.stopped) // it is not run
 	t.Cleanup(f.close)
 	return f, func() []string {
-		f.look()
+		f.poll()
 		now := said
 		said = nil
 		return now

@@ -62,20 +62,20 @@ func (r *run) work() (e *ending) {
 	r.lock = lock
 	defer func() { _ = lock.Release() }() // otherwise the kernel does
 	say := func(text string) { r.Line(time.Now(), text) }
-	if r.tells, err = notify.StartHelper(r.Notify, say); err != nil {
+	if r.notifier, err = notify.StartHelper(r.Notify, say); err != nil {
 		say(err.Error()) // the work goes on without a notifier
 	}
-	r.tells.Follow(r.box.Path())
-	defer func() { r.tellEnd(e) }()
-	r.sign.in(lock)
-	defer r.sign.in(nil) // a late writer of the sign must not write to a closed file
+	r.notifier.Follow(r.box.Path())
+	defer func() { r.notifyEnd(e) }()
+	r.sign.setLock(lock)
+	defer r.sign.setLock(nil) // a late writer of the sign must not write to a closed file
 	defer func() { r.sign.say(e.lastWords()) }()
 	if !r.Shared {
 		if err := claim.CheckRights(r.box, ", or say with --shared that it is meant", say); err != nil {
 			return r.stuck(err)
 		}
 	}
-	endBeside, err := r.beside()
+	endBeside, err := r.startBeside()
 	if err != nil {
 		return r.stuck(err)
 	}
@@ -88,12 +88,12 @@ func (r *run) work() (e *ending) {
 	defer r.endRest()
 	defer r.private.remove()
 	r.listen()
-	defer func() { r.sign.reachedAt("", false); r.attach.Close() }()
+	defer func() { r.sign.setSocket("", false); r.attach.Close() }()
 	if err := r.prepare(); err != nil {
 		return r.stuck(err)
 	}
 	defer r.follow.close()
-	r.service = announce(r.status, r.goesOn)
+	r.service = newService(r.status, r.isProgressing)
 	r.follow.begin(func() {
 		r.service.news.Store(true)
 		_ = r.lost() // ends the work
@@ -137,7 +137,7 @@ func (r *run) prepare() error {
 func (r *run) loop() *ending {
 	for r.stop.asked.Err() == nil {
 		e := r.round()
-		if e != nil && r.waitsOut(e) {
+		if e != nil && r.shouldRetry(e) {
 			e = nil
 			for rest := time.Until(r.pace.notBefore); r.pace.faults > 0 && rest > 0 && r.stop.asked.Err() == nil; rest = time.Until(r.pace.notBefore) {
 				r.restFor(rest, nil) // each look at the inbox would be another try
@@ -152,39 +152,39 @@ func (r *run) loop() *ending {
 
 // round rests or runs one session, and returns what would end the work.
 func (r *run) round() *ending {
-	st, e := r.look()
+	st, e := r.settleAndStep()
 	if e == nil {
-		e = r.enough(st)
+		e = r.endReason(st)
 	}
 	if e != nil {
 		return e
 	}
 	if rest := r.rest(st); rest > 0 {
-		r.tellWait(st, rest)
+		r.announceWait(st, rest)
 		r.restFor(rest, r.follow.changed) // the inbox may change a lot meanwhile
 		return nil
 	}
 	if st.waits || r.Mode == Persist {
-		r.tellLimits()
+		r.announceLimits()
 		return r.runSession()
 	}
 	return nil
 }
 
-// lookAgain is the longest rest before another look at the inbox. Timers stand still while the
+// recheckEvery is the longest rest before another look at the inbox. Timers stand still while the
 // machine sleeps, but waits end by the wall clock.
-const lookAgain = 15 * time.Second
+const recheckEvery = 15 * time.Second
 
 // restFor announces a rest and waits until it is over, something wakes it, or the work ends.
 func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
-	r.doing("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
+	r.publish("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
 	// If this process is killed between two sessions, a guardian removes the private directory. During a
 	// session the session's guardian does; without one, the next launcher does.
 	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
 		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
 	}
 	select {
-	case <-time.After(min(rest, lookAgain)):
+	case <-time.After(min(rest, recheckEvery)):
 	case <-wake:
 	case <-r.stop.asked.Done():
 	}
@@ -202,7 +202,7 @@ func (r *run) conclude(e *ending) {
 	if unsettled != nil {
 		e.detail = strings.TrimPrefix(e.detail+"; "+unsettled.Error(), "; ")
 	}
-	r.follow.look()
+	r.follow.poll()
 	after, err := readTotals(r.box)
 	if err != nil {
 		return // settle reports why
@@ -250,12 +250,12 @@ type run struct {
 
 // helpers work beside the sessions.
 type helpers struct {
-	follow  *follower
-	service *service
-	tells   notify.Helper // notifies a person, if there is a command for that
-	private *private
-	resting *guardian.Guardian // nil while a session runs
-	attach  sharing.Server     // listens unless a person is at the terminal
+	follow   *follower
+	service  *service
+	notifier notify.Helper // notifies a person, if there is a command for that
+	private  *private
+	resting  *guardian.Guardian // nil while a session runs
+	attach   sharing.Server     // listens unless a person is at the terminal
 }
 
 // between is what a session leaves to the next.
@@ -267,8 +267,8 @@ type between struct {
 	pace   pace
 }
 
-// doing publishes what the launcher does, and what keeps sessions from working.
-func (r *run) doing(text string) {
+// publish publishes what the launcher does, and what keeps sessions from working.
+func (r *run) publish(text string) {
 	troubled := ""
 	if r.pace.fruitless > 0 {
 		troubled = "troubled"

@@ -55,7 +55,7 @@ func claudeCommand(_ context.Context, s Session) ([]string, error) {
 // client will know it; with known, a new conversation gets its ID here. off says what keeps the
 // client from running the hook, nil for nothing.
 func Claude(s Session, known bool) (command []string, session string, off *settings.Off, err error) {
-	if err := hooksRun(s); err != nil {
+	if err := checkHooksRun(s); err != nil {
 		return nil, "", nil, err
 	}
 	rest, given := settings.TakeFlag(s.Command[1:])
@@ -101,8 +101,8 @@ func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 // safeMode turns off all that a user has set up for the client, hooks included.
 const safeMode = "CLAUDE_CODE_SAFE_MODE"
 
-// hooksRun refuses arguments and environments that keep the client from running hooks.
-func hooksRun(s Session) error {
+// checkHooksRun refuses arguments and environments that keep the client from running hooks.
+func checkHooksRun(s Session) error {
 	for _, arg := range ownArguments(s.Command[1:]) {
 		if arg == "--bare" || arg == "--safe-mode" {
 			return noHooks(arg)
@@ -183,7 +183,7 @@ func conversationOf(args []string, resume string, known bool) (session string, f
 // Anew returns arguments of Claude Code without those that choose the conversation.
 func Anew(args []string) []string { return readConversation(args).rest }
 
-type asked struct {
+type conversationArgs struct {
 	session   string // --session-id
 	resume    string // --resume, if it is a session ID
 	fork      bool   // the conversation continues in another session
@@ -191,7 +191,7 @@ type asked struct {
 	rest      []string
 }
 
-func readConversation(args []string) (a asked) {
+func readConversation(args []string) (a conversationArgs) {
 	for i := 0; i < len(args); i++ {
 		name, value, joined := strings.Cut(args[i], "=")
 		next := func() string {

@@ -16,7 +16,7 @@ func RecogniseClaude(text string) screen.Sight {
 	if top, bottom, ok := inputBox(rows); ok {
 		return screen.Sight{Kind: conversation(rows, top, bottom)}
 	}
-	if sight := lastWords(rows); sight.Kind != screen.Unknown {
+	if sight := recogniseRefusal(rows); sight.Kind != screen.Unknown {
 		return sight
 	}
 	if kind := firstStart(rows); kind != screen.Unknown {
@@ -28,8 +28,8 @@ func RecogniseClaude(text string) screen.Sight {
 // rowsOf are the rows of a screen's text.
 func rowsOf(text string) []string { return strings.Split(strings.TrimRight(text, " \n"), "\n") }
 
-// lastWords recognises why the client gave up, which it prints at the margin.
-func lastWords(rows []string) screen.Sight {
+// recogniseRefusal recognises why the client gave up, which it prints at the margin.
+func recogniseRefusal(rows []string) screen.Sight {
 	for _, w := range []struct {
 		row  string
 		kind screen.Kind
@@ -60,22 +60,22 @@ func lastWords(rows []string) screen.Sight {
 // have scrolled off a small screen.
 func firstStart(rows []string) screen.Kind {
 	switch greeted := strings.HasPrefix(rows[0], "Welcome to Claude Code v"); {
-	case has(rows, "Choose the text style that looks best with your terminal") && hasMark(rows),
-		greeted && has(rows, "Select login method:"),
-		greeted && has(rows, "Paste code here if prompted"):
+	case hasRow(rows, "Choose the text style that looks best with your terminal") && hasMark(rows),
+		greeted && hasRow(rows, "Select login method:"),
+		greeted && hasRow(rows, "Paste code here if prompted"):
 		return screen.Onboarding
-	case has(rows, "Unable to connect to Anthropic services") && hasPrefix(rows, "Failed to connect to "):
+	case hasRow(rows, "Unable to connect to Anthropic services") && hasRowPrefix(rows, "Failed to connect to "):
 		return screen.Offline
 	}
 	return screen.Unknown
 }
 
-// has reports whether a row consists of this text, except for what [unmarked] removes.
-func has(rows []string, want string) bool {
+// hasRow reports whether a row consists of this text, except for what [unmarked] removes.
+func hasRow(rows []string, want string) bool {
 	return slices.ContainsFunc(rows, func(row string) bool { return unmarked(row) == want })
 }
 
-func hasPrefix(rows []string, want string) bool {
+func hasRowPrefix(rows []string, want string) bool {
 	return slices.ContainsFunc(rows, func(row string) bool { return strings.HasPrefix(unmarked(row), want) })
 }
 
@@ -183,11 +183,11 @@ func claudeDialog(rows []string) screen.Sight {
 	}
 	last := rows[len(rows)-1]
 	// The options of a question contain another line across the screen, so all rows must be checked.
-	if strings.HasPrefix(last, "Enter to select") && hasPrefix(rows, "Type something") && has(rows, "Chat about this") {
+	if strings.HasPrefix(last, "Enter to select") && hasRowPrefix(rows, "Type something") && hasRow(rows, "Chat about this") {
 		return screen.Sight{Kind: screen.Question}
 	}
 	body := rows[rule+1:]
-	sight := screen.Sight{Kind: known(body)}
+	sight := screen.Sight{Kind: dialogKind(body)}
 	switch {
 	case asksPermission(body):
 		sight.Kind = screen.Permission
@@ -208,15 +208,15 @@ func claudeDialog(rows []string) screen.Sight {
 	return sight
 }
 
-// known recognises a dialog by its options, since its title may have scrolled off a small screen.
-func known(body []string) screen.Kind {
+// dialogKind recognises a dialog by its options, since its title may have scrolled off a small screen.
+func dialogKind(body []string) screen.Kind {
 	selected := hasMark(body)
 	switch {
-	case selected && has(body, "Yes, I trust this folder"):
+	case selected && hasRow(body, "Yes, I trust this folder"):
 		return screen.Untrusted
-	case selected && hasPrefix(body, "Do you want to use this API key?"):
+	case selected && hasRowPrefix(body, "Do you want to use this API key?"):
 		return screen.APIKey
-	case selected && has(body, "Select login method:"):
+	case selected && hasRow(body, "Select login method:"):
 		return screen.Login
 	}
 	return screen.Unknown
@@ -233,9 +233,9 @@ func hasMark(rows []string) bool {
 // so the options must be in the last rows.
 func asksPermission(body []string) bool {
 	last := body[max(0, len(body)-4):]
-	return hasMark(body) && (hasPrefix(body, "Do you want to ") || hasPrefix(body, "Claude wants to ")) &&
-		(hasPrefix(body, "Yes, and ") || has(body, "Yes")) && (has(last, "No") || hasPrefix(last, "No, ")) &&
-		!hasPrefix(body, "Do you want to use this API key?")
+	return hasMark(body) && (hasRowPrefix(body, "Do you want to ") || hasRowPrefix(body, "Claude wants to ")) &&
+		(hasRowPrefix(body, "Yes, and ") || hasRow(body, "Yes")) && (hasRow(last, "No") || hasRowPrefix(last, "No, ")) &&
+		!hasRowPrefix(body, "Do you want to use this API key?")
 }
 
 // takesEsc reports whether a list of a dialog's keys has Esc, as it always does.

@@ -61,7 +61,7 @@ var codexValues = []string{
 // codexFlag is a flag of a Codex command, with the arguments that spell it.
 type codexFlag struct {
 	name, value string
-	said        []string
+	args        []string
 }
 
 // readCodex parses arguments: the Codex command that they name ("" for a session in the terminal),
@@ -88,7 +88,7 @@ func readCodex(args []string) (verb string, prompt int, flags []codexFlag) {
 			if i++; i == len(args) {
 				break // Codex says what is missing
 			}
-			f.value, f.said = args[i], args[i-1:i+1]
+			f.value, f.args = args[i], args[i-1:i+1]
 		}
 		flags = append(flags, f)
 	}
@@ -207,7 +207,7 @@ func codexConfig(args []string) (config []string) {
 	_, _, flags := readCodex(args)
 	for _, f := range flags {
 		if slices.Contains([]string{"-c", "--config", "--enable", "--disable"}, f.name) {
-			config = append(config, f.said...)
+			config = append(config, f.args...)
 		}
 	}
 	return config

@@ -20,12 +20,12 @@ const (
 	askTime = 30 * time.Second
 	// maxAnswer bounds the answer, in bytes.
 	maxAnswer = 4 << 20
-	// maxSaid is how many bytes of its errors are kept.
-	maxSaid = 4000
+	// maxErrors is how many bytes of its errors are kept.
+	maxErrors = 4000
 )
 
-// takes names the first release that can be asked for its hooks.
-const takes = "it takes 0.169 or later: npm install -g @openai/codex"
+// requiredRelease names the first release that can be asked for its hooks.
+const requiredRelease = "it takes 0.169 or later: npm install -g @openai/codex"
 
 // CodexHook is a hook that Codex knows.
 type CodexHook struct {
@@ -59,7 +59,7 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 	// End a wrapper's child as well.
 	cmd := guardian.Group(ctx, syscall.SIGKILL, command[0], append(slices.Clone(command[1:]), "app-server")...)
 	cmd.Env, cmd.Dir = env, dir
-	said := &words.Tail{Most: maxSaid}
+	said := &words.Tail{Most: maxErrors}
 	cmd.Stderr = said
 	in, err := cmd.StdinPipe()
 	if err != nil {
@@ -107,7 +107,7 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 			case string(a.ID) != strconv.Itoa(id):
 				continue
 			case a.Error != nil:
-				return nil, fmt.Errorf("it refuses %s (%s): %s", method, words.Brief(a.Error.Message), takes)
+				return nil, fmt.Errorf("it refuses %s (%s): %s", method, words.Brief(a.Error.Message), requiredRelease)
 			}
 			return a.Result, nil
 		}
@@ -140,5 +140,5 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 }
 
 func unanswered(method string, why error) error {
-	return fmt.Errorf("it gave no answer to %s (%w): %s", method, why, takes)
+	return fmt.Errorf("it gave no answer to %s (%w): %s", method, why, requiredRelease)
 }

@@ -57,7 +57,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 		s.send(w)
 		_ = conn.SetReadDeadline(time.Unix(1, 0)) // ends the reading
 	}()
-	s.listenTo(w)
+	s.receive(w)
 	s.leave(w)
 	<-sent
 }
@@ -79,7 +79,7 @@ func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 		return nil, fmt.Errorf("the launcher is of another release, which speaks version %d of the protocol, and the peer version %d: use its own command", version, h.Version)
 	}
 	w := &watcher{
-		conn: conn, watches: h.Watch, is: h.size.bounded(),
+		conn: conn, onlyWatches: h.Watch, is: h.size.bounded(),
 		changed: make(chan struct{}, 1), over: make(chan struct{}),
 	}
 	if key := words.Line(h.Key); len(key) <= maxKey {

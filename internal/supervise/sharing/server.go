@@ -168,7 +168,7 @@ func (s *Server) join(w *watcher, take bool) error {
 	}
 	w.session = s.session
 	s.watchers = append(s.watchers, w)
-	if take && !w.watches {
+	if take && !w.onlyWatches {
 		s.typist = w
 	}
 	s.elect()
@@ -193,7 +193,7 @@ func (s *Server) elect() {
 		return
 	}
 	for _, w := range s.watchers {
-		if s.typist == nil && !w.watches {
+		if s.typist == nil && !w.onlyWatches {
 			s.typist = w
 		}
 	}
@@ -209,8 +209,8 @@ func (s *Server) elect() {
 	s.redraw()
 }
 
-// listenTo returns once the watcher has gone.
-func (s *Server) listenTo(w *watcher) {
+// receive returns once the watcher has gone.
+func (s *Server) receive(w *watcher) {
 	for {
 		kind, what, err := readFrame(w.conn, maxSent)
 		if err != nil {
@@ -218,7 +218,7 @@ func (s *Server) listenTo(w *watcher) {
 		}
 		switch kind {
 		case frameKeys:
-			s.typed(w, what)
+			s.typeKeys(w, what)
 		case frameSize:
 			var is size
 			if json.Unmarshal(what, &is) == nil {
@@ -231,7 +231,7 @@ func (s *Server) listenTo(w *watcher) {
 	}
 }
 
-func (s *Server) typed(w *watcher, keys []byte) {
+func (s *Server) typeKeys(w *watcher, keys []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.typist != w || s.session == nil || len(keys) == 0 {

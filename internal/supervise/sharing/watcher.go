@@ -13,15 +13,15 @@ import (
 
 // watcher is an attached person. The server's lock guards what changes.
 type watcher struct {
-	conn    *net.UnixConn
-	session *Session
-	key     string // the key that detaches
-	watches bool   // it never types
-	types   bool
-	is      size
-	changed chan struct{} // there may be something to draw
-	over    chan struct{} // closed once why is set
-	why     string
+	conn        *net.UnixConn
+	session     *Session
+	key         string // the key that detaches
+	onlyWatches bool   // it never types
+	types       bool
+	is          size
+	changed     chan struct{} // there may be something to draw
+	over        chan struct{} // closed once why is set
+	why         string
 }
 
 // maxKey is the longest name of a key that is shown.
@@ -78,7 +78,7 @@ func (w *watcher) line() string {
 	switch {
 	case w.types:
 		text += "you type"
-	case w.watches:
+	case w.onlyWatches:
 		text += "you watch"
 	default:
 		text += "somebody else types (--take)"
@@ -117,9 +117,9 @@ func (c *canvas) draw(p screen.Picture, line string) []byte {
 	for y := range want {
 		switch at := top + y; {
 		case y >= height:
-			want[y] = ours(line, c.Cols)
+			want[y] = statusRow(line, c.Cols)
 		case at < len(p.Rows):
-			want[y] = cut(p.Rows[at], c.Cols)
+			want[y] = shorten(p.Rows[at], c.Cols)
 		}
 	}
 	var out bytes.Buffer
@@ -151,8 +151,8 @@ func (c *canvas) modesOf(p screen.Picture, top, height int) string {
 		letter[p.CursorKeys], letter[p.Paste], min(max(y, 0), height-1)+1, min(p.X, c.Cols-1)+1, letter[seen])
 }
 
-// cut shortens a row to cols columns. Half of a wide character becomes a blank.
-func cut(row []screen.Cell, cols int) []screen.Cell {
+// shorten shortens a row to cols columns. Half of a wide character becomes a blank.
+func shorten(row []screen.Cell, cols int) []screen.Cell {
 	if len(row) <= cols {
 		return row
 	}
@@ -164,7 +164,7 @@ func cut(row []screen.Cell, cols int) []screen.Cell {
 	return row
 }
 
-func ours(line string, cols int) []screen.Cell {
+func statusRow(line string, cols int) []screen.Cell {
 	row := slices.Repeat([]screen.Cell{{Char: ' ', Look: screen.Reversed}}, cols)
 	for x, c := range []rune(line) {
 		if x < cols {

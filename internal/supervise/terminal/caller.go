@@ -45,8 +45,8 @@ func inForeground(f *os.File) bool {
 	return err != nil || group == unix.Getpgrp()
 }
 
-// raw makes every key arrive as it is typed.
-func (c *caller) raw() error {
+// makeRaw makes every key arrive as it is typed.
+func (c *caller) makeRaw() error {
 	if c.typing == nil {
 		return nil
 	}
@@ -70,8 +70,8 @@ func Forget(f *os.File) {
 	}
 }
 
-// lend copies the caller's terminal settings to the command's terminal.
-func (c *caller) lend(tty *os.File) {
+// copySettings copies the caller's terminal settings to the command's terminal.
+func (c *caller) copySettings(tty *os.File) {
 	if c.typing == nil {
 		return
 	}
@@ -202,9 +202,9 @@ func (s *session) linger(o Outcome) {
 	switch {
 	case s.keysEnd == nil:
 		return // nobody can type
-	case byItself && !s.cut && (o.Status.ExitStatus() == 0 || !s.typing.ever() && !s.byKeys()):
+	case byItself && !s.cut && (o.Status.ExitStatus() == 0 || !s.typing.hasTyped() && !s.takesSingleKeys()):
 		return // the person who typed ended it, or nobody typed
-	case s.typing.open():
+	case s.typing.hasOpenLine():
 		s.Note("the session is over, and the line that was begun is gone with it: what is typed now is dropped, up to Return")
 	}
 	line := afterLine
@@ -229,8 +229,8 @@ func (s *session) linger(o Outcome) {
 	}
 }
 
-// byKeys reports whether the command takes single keys.
-func (s *session) byKeys() bool {
+// takesSingleKeys reports whether the command takes single keys.
+func (s *session) takesSingleKeys() bool {
 	settings, err := unix.IoctlGetTermios(int(s.ptmx.Fd()), getTermios)
 	return err == nil && settings.Lflag&unix.ICANON == 0
 }
@@ -238,13 +238,13 @@ func (s *session) byKeys() bool {
 // deafen drops whatever is typed from now on.
 func (s *session) deafen() {
 	if !s.deaf.Swap(true) {
-		s.cut = s.typing.open()
+		s.cut = s.typing.hasOpenLine()
 	}
 	_ = s.ptmx.SetWriteDeadline(time.Now()) // also ends a write that is already blocked
 }
 
-// giveBack leaves the caller's terminal as it was found, and drops unread input.
-func (s *session) giveBack() {
+// restoreCaller leaves the caller's terminal as it was found, and drops unread input.
+func (s *session) restoreCaller() {
 	s.deafen()
 	if s.out != nil && !s.draining.Load() { // an internal error cut the end short
 		s.out.Flush(s.hurried())

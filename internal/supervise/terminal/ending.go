@@ -54,8 +54,8 @@ func (s *session) beginGrace() {
 	s.grace = time.After(s.Grace)
 }
 
-// bury records a death. The last one ends the session.
-func (s *session) bury(d death) {
+// recordDeath records a death. The last one ends the session.
+func (s *session) recordDeath(d death) {
 	if d.leader {
 		s.family.Gone, s.outcome.Status = true, d.status
 	}
@@ -67,15 +67,15 @@ func (s *session) bury(d death) {
 		if !s.stopping {
 			s.beginGrace()
 		}
-		s.press()
+		s.signalRest()
 		if s.alone && s.sweep == nil {
 			s.sweep = time.After(sweepEvery) // the others are not children: poll for their deaths
 		}
 	}
 }
 
-// press signals everybody who is left to end, and returns them.
-func (s *session) press() []machine.Entry {
+// signalRest signals everybody who is left to end, and returns them.
+func (s *session) signalRest() []machine.Entry {
 	left := guardian.Family(s.family.Leader, func(pid int) bool { return s.strangers[pid] })
 	// A child that has just died must still be reaped, unless strangers run on.
 	s.over = s.family.Gone && len(left) == 0 && (s.alone || s.crowded)
@@ -89,14 +89,14 @@ func (s *session) kill() {
 	}
 	s.killedAt = s.now()
 	s.family.Kill()
-	s.press()
+	s.signalRest()
 	if s.sweep == nil {
 		s.sweep = time.After(sweepEvery)
 	}
 }
 
 func (s *session) sweepUp() {
-	left := s.press()
+	left := s.signalRest()
 	s.sweep = time.After(sweepEvery)
 	if !s.family.Killing || s.now()-s.killedAt < sweepFor {
 		return
@@ -120,19 +120,19 @@ func (s *session) abandon() {
 		return
 	}
 	s.family.Kill()
-	s.press()
+	s.signalRest()
 	for limit := time.After(sweepFor); !s.over; {
 		select {
 		case d := <-s.deaths:
-			s.bury(d)
+			s.recordDeath(d)
 		case <-limit:
 			return
 		}
 	}
 }
 
-// lookEvery is how often to look for the file where the system sends no file events.
-const lookEvery = 250 * time.Millisecond
+// pollEvery is how often to look for the file where the system sends no file events.
+const pollEvery = 250 * time.Millisecond
 
 // awaitFile has [session.asked] tell of the file of Options.ExitSignal. It first removes the file if an earlier session
 // left one.
@@ -160,8 +160,8 @@ func (s *session) awaitFile() error {
 		err = watcher.Add(dir)
 	}
 	if err != nil {
-		tick = time.Tick(lookEvery)
-		s.Note("exit signal %s: the system sends no file events (%v): looking for it every %v instead", s.ExitSignal, err, lookEvery)
+		tick = time.Tick(pollEvery)
+		s.Note("exit signal %s: the system sends no file events (%v): looking for it every %v instead", s.ExitSignal, err, pollEvery)
 	}
 	seen := make(chan struct{}, 1)
 	s.asked = seen

@@ -24,7 +24,7 @@ func (s *session) loop() (Outcome, error) {
 	for !s.over {
 		select {
 		case d := <-s.deaths:
-			s.bury(d)
+			s.recordDeath(d)
 		case <-first:
 			first = nil // closed, so it would be selected for ever
 			sig, _ := s.Signals.Signal()
@@ -41,14 +41,14 @@ func (s *session) loop() (Outcome, error) {
 		case <-s.later:
 			s.end(s.wish)
 		case <-guard:
-			s.post()
+			s.postGuardian()
 		case <-s.Quit:
 			s.Quit = nil
 			s.end(Quit)
 		case <-timeout:
 			s.end(TimedOut)
 		case <-s.idle.due:
-			s.lookIdle()
+			s.checkIdle()
 		case <-s.grace:
 			s.kill()
 		case <-s.sweep:
@@ -89,7 +89,7 @@ func (s *session) end(why Cause) {
 
 func (s *session) handle(sig os.Signal) {
 	if sig == syscall.SIGCONT { // another program had the terminal and may have changed its mode
-		if err := s.caller.raw(); err != nil {
+		if err := s.caller.makeRaw(); err != nil {
 			s.Note("%v", err)
 		}
 	}
@@ -123,9 +123,9 @@ type idleness struct {
 	typing  atomic.Bool // a keepalive is being typed
 }
 
-// lookIdle is called when the command may have been silent for too long. The silence begins at the
+// checkIdle is called when the command may have been silent for too long. The silence begins at the
 // last output or keepalive.
-func (s *session) lookIdle() {
+func (s *session) checkIdle() {
 	if s.stopping {
 		return
 	}

@@ -81,7 +81,7 @@ type Follower struct {
 // Follow takes the program's next output.
 func (f *Follower) Follow(b []byte) {
 	if f.parser == nil {
-		f.parser = newParser(ansi.Handler{Execute: f.shift, HandleEsc: f.escape, HandleCsi: f.control, HandleOsc: f.string})
+		f.parser = newParser(ansi.Handler{Execute: f.shift, HandleEsc: f.escape, HandleCsi: f.control, HandleOsc: f.osc})
 	}
 	for _, r := range b {
 		advance(f.parser, min(r, unicode.MaxASCII)) // only ASCII begins a sequence
@@ -146,7 +146,7 @@ func (f *Follower) escape(c ansi.Cmd) {
 	}
 }
 
-func (f *Follower) string(what int, text []byte) {
+func (f *Follower) osc(what int, text []byte) {
 	_, of, _ := strings.Cut(string(text), ";")
 	switch {
 	case what == 0 || what == 2:
@@ -311,7 +311,7 @@ func (c *Console) follow(record func(undo []byte)) {
 	record(c.modes.Undo())
 }
 
-func (c *Console) rest() {
+func (c *Console) reset() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	how := append(c.modes.End(), c.modes.Undo()...)

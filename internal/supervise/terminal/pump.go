@@ -37,7 +37,7 @@ type Pump struct {
 	hurried bool // drop what waits
 	taken   int  // chunks that the writer took or refused
 	stuckAt int  // the value of taken at the last drop
-	said    sync.Once
+	warned  sync.Once
 
 	patience, flushPatience time.Duration // the constants; tests choose others
 
@@ -91,7 +91,7 @@ func (p *Pump) awaitStep() bool {
 	}
 }
 
-func (p *Pump) drop(why error) { p.said.Do(func() { p.trouble(why) }) }
+func (p *Pump) drop(why error) { p.warned.Do(func() { p.trouble(why) }) }
 
 // Run writes until [Pump.Flush] was called and nothing waits.
 func (p *Pump) Run() {

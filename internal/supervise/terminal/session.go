@@ -155,7 +155,7 @@ func Run(o Options) (Outcome, error) {
 		display:   display{changes: make(chan os.Signal, 16), read: make(chan struct{})},
 		typed:     typed{typing: typing{entered: o.Entered, menu: o.Menu}},
 	}
-	defer s.dismiss()
+	defer s.dismissGuardian()
 	defer s.joined.Wait()
 	defer close(s.done)
 	path, err := Find(s.Options)
@@ -174,8 +174,8 @@ func Run(o Options) (Outcome, error) {
 	// SIGPIPE would end this process. Ignoring it instead would be inherited by the command.
 	signal.Notify(s.changes, syscall.SIGPIPE, syscall.SIGWINCH, syscall.SIGCONT)
 	defer signal.Stop(s.changes)
-	defer s.giveBack()
-	if err := s.caller.raw(); err != nil {
+	defer s.restoreCaller()
+	if err := s.caller.makeRaw(); err != nil {
 		return Outcome{}, err
 	}
 	if err := s.mark(); err != nil {
@@ -199,14 +199,14 @@ func (s *session) run() (Outcome, error) {
 	if s.Stdout != nil {
 		stdout = s.Stdout
 	}
-	if s.shows() {
+	if s.hasConsole() {
 		stdout = s.Console
 	}
 	s.out = NewPump(stdout, func(err error) {
 		s.Note("stdout does not take the output (%v): what it does not take is dropped, and the session goes on", err)
 	})
-	if s.shows() {
-		s.out.Last = s.Console.rest
+	if s.hasConsole() {
+		s.out.Last = s.Console.reset
 	}
 	go s.safely(s.out.Run)
 	go s.safely(s.readTerminal)
@@ -218,8 +218,8 @@ func (s *session) run() (Outcome, error) {
 	return outcome, err
 }
 
-// shows says that a terminal shows the session.
-func (s *session) shows() bool { return s.Stdout != nil && s.Console != nil }
+// hasConsole says that a terminal shows the session.
+func (s *session) hasConsole() bool { return s.Stdout != nil && s.Console != nil }
 
 // safely runs a function. A panic ends the session and restores the caller's terminal.
 func (s *session) safely(run func()) {

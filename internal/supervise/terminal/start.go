@@ -31,7 +31,7 @@ func (s *session) open() error {
 	defer ptmx.Close()
 	s.tty = tty
 	if s.ptmx, err = pollable(ptmx); err == nil {
-		s.caller.lend(tty)
+		s.caller.copySettings(tty)
 		err = s.setSize()
 	}
 	if err != nil {
@@ -57,7 +57,7 @@ func pollable(f *os.File) (*os.File, error) {
 
 func (s *session) start(path string) (err error) {
 	guardian.Adopt()
-	s.strangers = kin()
+	s.strangers = listStrangers()
 	s.crowded = len(s.strangers) > 0
 	signal.Notify(s.children, syscall.SIGCHLD)
 	s.joined.Add(1)
@@ -119,16 +119,16 @@ var (
 // Find looks for the command as a shell in Options.Dir would. It returns the command's path, which may be relative to
 // that, or the error that [Run] would return, as far as that is known without running it.
 func Find(o Options) (path string, err error) {
-	if err := enter(o.Dir); err != nil {
+	if err := checkDir(o.Dir); err != nil {
 		return "", err
 	}
 	name := o.Command[0]
 	if strings.Contains(name, "/") {
-		return check(o.Dir, name)
+		return checkProgram(o.Dir, name)
 	}
 	denied := error(nil)
 	for _, dir := range filepath.SplitList(Variable(o.Env, "PATH")) {
-		path, err := check(o.Dir, filepath.Join(cmp.Or(dir, "."), name))
+		path, err := checkProgram(o.Dir, filepath.Join(cmp.Or(dir, "."), name))
 		switch {
 		case err == nil && strings.Contains(path, "/"):
 			return path, nil
@@ -144,7 +144,7 @@ func Find(o Options) (path string, err error) {
 	return "", fmt.Errorf("%w: %s is in no directory of PATH", ErrNotFound, name)
 }
 
-func enter(dir string) error {
+func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist):
@@ -160,8 +160,8 @@ func enter(dir string) error {
 	return nil
 }
 
-// check returns a path in dir, or an error if it is missing or not executable.
-func check(dir, path string) (string, error) {
+// checkProgram returns a path in dir, or an error if it is missing or not executable.
+func checkProgram(dir, path string) (string, error) {
 	file := path
 	if !filepath.IsAbs(path) {
 		file = filepath.Join(dir, path)
@@ -212,10 +212,10 @@ func (s *session) mark() (err error) {
 	return err
 }
 
-// post starts the guardian. Until guardPID is set, reap may take it for a process of the session.
-func (s *session) post() {
+// postGuardian starts the guardian. Until guardPID is set, reap may take it for a process of the session.
+func (s *session) postGuardian() {
 	found := s.caller.found
-	if found == nil && s.shows() { // nobody types there
+	if found == nil && s.hasConsole() { // nobody types there
 		found, _ = guardian.TerminalOf(s.Console.to) // if it fails, nobody undoes its modes after a kill
 	}
 	g, err := guardian.Post(s.marked, found, s.Then)
@@ -228,7 +228,7 @@ func (s *session) post() {
 		s.crowded = true // this kernel has no list of children, so onlyChild cannot answer
 	}
 	s.guard = g
-	if s.shows() {
+	if s.hasConsole() {
 		s.Console.follow(g.Undo)
 	}
 	s.guardPID.Store(int64(g.PID))
@@ -263,8 +263,8 @@ func childrenOf(thread string) ([]string, error) {
 	return strings.Fields(string(text)), err
 }
 
-// dismiss ends the guardian, or lets it kill what is left of the session.
-func (s *session) dismiss() {
+// dismissGuardian ends the guardian, or lets it kill what is left of the session.
+func (s *session) dismissGuardian() {
 	switch {
 	case s.guard == nil:
 	case s.over && s.guardPID.Load() != 0:
@@ -306,9 +306,9 @@ func (s *session) reap(leader int) {
 	})
 }
 
-// kin returns the children that this process already has, as after a shell script's exec, and their
+// listStrangers returns the children that this process already has, as after a shell script's exec, and their
 // descendants. They do not belong to the session.
-func kin() (strangers map[int]bool) {
+func listStrangers() (strangers map[int]bool) {
 	strangers = map[int]bool{}
 	if guardian.Adopts && onlyChild("") { // no children at all, and listing all processes is slow
 		return strangers

@@ -219,13 +219,13 @@ func (t *typing) rest(now time.Time, line time.Duration) time.Duration {
 	return t.at.Add(patience).Sub(now)
 }
 
-func (t *typing) open() bool {
+func (t *typing) hasOpenLine() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.begun
 }
 
-func (t *typing) ever() bool {
+func (t *typing) hasTyped() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return !t.at.IsZero()

@@ -64,7 +64,7 @@ func TestTyping(t *testing.T) {
 			for _, p := range parts {
 				typing.keys([]byte(p), time.Now())
 			}
-			assert.Equal(t, c.begun, typing.open(), name)
+			assert.Equal(t, c.begun, typing.hasOpenLine(), name)
 			assert.Equal(t, c.entered, lines > 0, name)
 			if len(parts) <= 1 { // half a report may be a key
 				assert.Equal(t, c.key, !typing.at.IsZero(), name)
@@ -79,7 +79,7 @@ func TestTypingAfterEscape(t *testing.T) {
 	now := time.Now()
 	typing.keys([]byte("\x1b"), now)
 	typing.keys([]byte("]rm"), now.Add(time.Second))
-	assert.True(t, typing.open())
+	assert.True(t, typing.hasOpenLine())
 }
 
 // A key keeps the session for two seconds, a line that is begun for long, a menu's key for
