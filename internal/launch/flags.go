@@ -221,7 +221,7 @@ func (c *flags) complete() (withoutCI bool, err error) {
 		o.Timeout = time.Hour
 	}
 	if c.work.Until = c.until.Truncate(time.Second); f.Changed("until") { // whole seconds, as the hook gets it
-		c.endless()
+		c.waitForever()
 	}
 	o.Command, o.FixedSize, o.Guard = f.Args(), f.Changed("size"), true
 	if inbox := terminal.Variable(o.Env, cli.InboxVariable); inbox != "" {
@@ -235,8 +235,8 @@ func (c *flags) complete() (withoutCI bool, err error) {
 	return withoutCI, nil
 }
 
-// endless takes the limit off the patience unless a flag has set one.
-func (c *flags) endless() {
+// waitForever takes the limit off the patience unless a flag has set one.
+func (c *flags) waitForever() {
 	if !c.set.Changed("patience") {
 		c.work.Patience = -1
 	}

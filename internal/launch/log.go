@@ -132,8 +132,8 @@ func openLog(shown io.Writer, path string, trouble func(error)) (*log, error) {
 // new file of that name. If that cannot be written, lines still go to the old file.
 type logFile struct {
 	lumberjack.Logger
-	trouble func(error)
-	told    string // the last error of following the name
+	trouble     func(error)
+	lastTrouble string // the last error of following the name
 }
 
 // Write takes one line.
@@ -145,10 +145,10 @@ func (f *logFile) Write(line []byte) (int, error) {
 	if err != nil {
 		text = err.Error()
 	}
-	if text != "" && text != f.told {
+	if text != "" && text != f.lastTrouble {
 		f.trouble(err)
 	}
-	f.told = text
+	f.lastTrouble = text
 	return f.Logger.Write(line)
 }
 

@@ -134,7 +134,7 @@ func (l *launcher) sessions() int {
 func (l *launcher) workThrough() (*supervise.Report, error) {
 	o := &l.work
 	var err error
-	if o.Hook, err = findHook(o.Hook); err != nil {
+	if o.Hook, err = hookPath(o.Hook); err != nil {
 		return nil, err
 	}
 	if o.Mode == supervise.Drain { // a supervisor may wait out an update of the client
@@ -165,7 +165,7 @@ func (l *launcher) workThrough() (*supervise.Report, error) {
 	}
 	o.Attended = shown == showSession && term.IsTerminal(int(l.streams.in.Fd()))
 	if o.Attended {
-		l.endless()
+		l.waitForever()
 	}
 	o.Warm = true
 	stop, err := l.record()
@@ -220,9 +220,9 @@ func (l *launcher) shown() (what string, lines io.Writer) {
 	return what, lines
 }
 
-// findHook returns the absolute path of the hook to wire: the flag's, else the one beside this
+// hookPath returns the absolute path of the hook to wire: the flag's, else the one beside this
 // command, else the one on PATH.
-func findHook(given string) (string, error) {
+func hookPath(given string) (string, error) {
 	if given == "" {
 		path, err := cli.Beside("heartbeat-stop")
 		if err != nil {

@@ -25,7 +25,7 @@ const TestOnlyUnread = "-"
 // unread begins a [BootID] that stands for an unreadable one.
 const unread = "unread-"
 
-var kernelSays = sync.OnceValue(bootID)
+var kernelBootID = sync.OnceValue(bootID)
 
 // BootID identifies this boot of the machine and changes with a power loss. An unreadable ID
 // becomes one that no other process has: taking another boot for this one would vouch for what a
@@ -33,7 +33,7 @@ var kernelSays = sync.OnceValue(bootID)
 func BootID() string {
 	switch TestOnlyBootID {
 	case "":
-		return kernelSays()
+		return kernelBootID()
 	case TestOnlyUnread:
 		return unreadBoot()
 	}

@@ -64,7 +64,7 @@ type Ending struct {
 	Leader  int  // a process and its group
 	Gone    bool // the leader has ended
 	Killing bool // see [Ending.Kill]
-	told    []int
+	asked   []int
 }
 
 // Ask asks the leader's group to end.
@@ -85,8 +85,8 @@ func (e *Ending) Press(left []machine.Entry) {
 		return
 	}
 	for _, p := range left {
-		if !slices.Contains(e.told, p.PID) {
-			e.told = append(e.told, p.PID)
+		if !slices.Contains(e.asked, p.PID) {
+			e.asked = append(e.asked, p.PID)
 			_ = Send(p, syscall.SIGTERM) // fails if it has just ended
 		}
 	}

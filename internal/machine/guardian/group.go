@@ -52,20 +52,20 @@ func Send(p machine.Entry, sig syscall.Signal) error {
 	if machine.ProcessStart(p.PID) != p.Start {
 		return os.ErrProcessDone
 	}
-	return asks(sig, func(sig syscall.Signal) error { return process.Signal(sig) })
+	return signalWith(sig, func(sig syscall.Signal) error { return process.Signal(sig) })
 }
 
 // SignalGroup signals a process group as [Send] does a process. The error matches
 // [os.ErrProcessDone] if the group is empty.
 func SignalGroup(leader int, sig syscall.Signal) error {
-	if err := asks(sig, func(sig syscall.Signal) error { return syscall.Kill(-leader, sig) }); err != syscall.ESRCH {
+	if err := signalWith(sig, func(sig syscall.Signal) error { return syscall.Kill(-leader, sig) }); err != syscall.ESRCH {
 		return err
 	}
 	return os.ErrProcessDone
 }
 
-// asks sends a signal. SIGCONT follows SIGTERM, which a stopped process gets only when it continues.
-func asks(sig syscall.Signal, send func(syscall.Signal) error) error {
+// signalWith sends a signal. SIGCONT follows SIGTERM, which a stopped process gets only when it continues.
+func signalWith(sig syscall.Signal, send func(syscall.Signal) error) error {
 	err := send(sig)
 	if err == nil && sig == syscall.SIGTERM {
 		_ = send(syscall.SIGCONT) // fails if it has just ended

@@ -16,13 +16,13 @@ import (
 )
 
 const (
-	// lookEvery is the pause between two searches for survivors. The searches end after lookFor:
+	// searchEvery is the pause between two searches for survivors. The searches end after searchFor:
 	// the kernel may keep a process from dying.
-	lookEvery = 20 * time.Millisecond
-	lookFor   = 10 * time.Second
-	// looksInVain is how many searches in a row must find nobody: during execve a process has no
+	searchEvery = 20 * time.Millisecond
+	searchFor   = 10 * time.Second
+	// searchesInVain is how many searches in a row must find nobody: during execve a process has no
 	// environment for a moment.
-	looksInVain = 5
+	searchesInVain = 5
 	// freezes bounds the searches for processes started while others were being stopped.
 	freezes = 50
 )
@@ -31,7 +31,7 @@ func guard(mark string) {
 	_ = os.WriteFile("/proc/self/comm", []byte("heartbeat-guard"), 0) // the name would be "exe" otherwise
 	// The keeper may get these signals too and take its time to end.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
-	letGo()
+	closeInherited()
 	for {
 		n, err := syscall.Read(keeping, make([]byte, 1))
 		if n <= 0 && err != syscall.EINTR {
@@ -55,18 +55,18 @@ const filesVariable = "HEARTBEAT_GUARDED_FILES"
 // Kill kills all processes that carry the mark, with their descendants, and keeps searching for
 // more for a while. It returns how many it killed.
 func Kill(mark string) (killed int) {
-	end := time.Now().Add(lookFor)
-	for vain := 0; vain < looksInVain && time.Now().Before(end); vain++ {
+	end := time.Now().Add(searchFor)
+	for vain := 0; vain < searchesInVain && time.Now().Before(end); vain++ {
 		if found := Slay(freeze(mark)); found > 0 {
 			vain, killed = 0, killed+found
 		}
-		time.Sleep(lookEvery)
+		time.Sleep(searchEvery)
 	}
 	return killed
 }
 
-// letGo closes descriptors that the keeper inherited for its command, such as the lock of flock(1).
-func letGo() {
+// closeInherited closes descriptors that the keeper inherited for its command, such as the lock of flock(1).
+func closeInherited() {
 	names, _ := os.ReadDir("/proc/self/fd") // /proc is there: this process was started through it
 	for _, name := range names {
 		fd, err := strconv.Atoi(name.Name())

@@ -43,10 +43,10 @@ func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	g, undo := &Guardian{line: line}, null
 	env := append([]string{"GOMAXPROCS=1"}, then.Env...) // one task, and a fast start
 	if len(then.Remove) > 0 {
-		env = append(env, spelt(filesVariable, then.Remove))
+		env = append(env, asVariable(filesVariable, then.Remove))
 	}
 	if tty != nil {
-		env = append(env, spelt(terminalVariable, tty))
+		env = append(env, asVariable(terminalVariable, tty))
 		if fd, err := unix.MemfdCreate("heartbeat-undo", unix.MFD_CLOEXEC); err == nil {
 			g.undo = os.NewFile(uintptr(fd), "heartbeat-undo")
 			undo = g.undo
@@ -66,8 +66,8 @@ func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	return g, nil
 }
 
-// spelt returns a variable of a guardian's environment, as JSON.
-func spelt(name string, what any) string {
+// asVariable returns a variable of a guardian's environment, as JSON.
+func asVariable(name string, what any) string {
 	text, _ := json.Marshal(what)
 	return name + "=" + string(text)
 }

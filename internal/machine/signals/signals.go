@@ -15,12 +15,12 @@ var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscal
 
 // Taken holds the signals that have come since [Take].
 type Taken struct {
-	come          chan os.Signal
+	received      chan os.Signal
 	stop          chan struct{}
 	stopped       sync.Once
 	warm          chan struct{}
 	first, second context.Context       // done when the signal has come
-	tell          [2]context.CancelFunc // ends first, then second
+	cancel        [2]context.CancelFunc // ends first, then second
 
 	mu     sync.Mutex
 	spares bool // see [Taken.Spare]
@@ -31,12 +31,12 @@ type Taken struct {
 // Take catches the signals that end a program, until [Taken.Stop]. Signals ignored at the start, as
 // under nohup, stay ignored.
 func Take() *Taken {
-	t := &Taken{come: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{})}
-	t.first, t.tell[0] = context.WithCancel(context.Background())
-	t.second, t.tell[1] = context.WithCancel(context.Background())
+	t := &Taken{received: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{})}
+	t.first, t.cancel[0] = context.WithCancel(context.Background())
+	t.second, t.cancel[1] = context.WithCancel(context.Background())
 	for _, sig := range enders {
 		if !signal.Ignored(sig) {
-			signal.Notify(t.come, sig)
+			signal.Notify(t.received, sig)
 		}
 	}
 	go t.wait()
@@ -44,10 +44,10 @@ func Take() *Taken {
 }
 
 func (t *Taken) wait() {
-	for _, tell := range t.tell {
+	for _, tell := range t.cancel {
 		for asked := false; !asked; {
 			select {
-			case sig := <-t.come:
+			case sig := <-t.received:
 				if asked = t.note(sig.(syscall.Signal)); asked {
 					tell()
 				}
@@ -123,7 +123,7 @@ func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc)
 // Stop restores the signals' default effects.
 func (t *Taken) Stop() {
 	t.stopped.Do(func() {
-		signal.Stop(t.come)
+		signal.Stop(t.received)
 		close(t.stop)
 	})
 }
