@@ -59,7 +59,7 @@ func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *baby
 func (b *Bridge) mayHandOver(caller int, a *answer) error {
 	d, sessions, err := b.atWork()
 	if err == nil && recovery.InSession(caller, sessions) {
-		b.await(a, d)
+		b.awaitCheck(a, d)
 	}
 	switch m, _ := effect.MarkOf(d); {
 	case err != nil:
@@ -72,24 +72,24 @@ func (b *Bridge) mayHandOver(caller int, a *answer) error {
 	return recovery.WorksOn(caller, sessions)
 }
 
-// await has what an agent says that it has done wait for the check of its entry, also where that comes later.
-func (b *Bridge) await(a *answer, d *inbox.Delivery) {
+// awaitCheck has what an agent says that it has done wait for the check of its entry, also where that comes later.
+func (b *Bridge) awaitCheck(a *answer, d *inbox.Delivery) {
 	if d == nil || d.Check == nil || a.Failure != nil {
 		return
 	}
 	if m, _ := effect.MarkOf(d); m.Effect == a.Effect {
 		a.Entry = d.ID()
-	} else if l, err := b.open(); err == nil {
+	} else if l, err := b.loadLedger(); err == nil {
 		a.Entry = cmp.Or(l.Effects[a.Effect].Entry, b.entryID(a.Effect, 1))
 	}
 }
 
-// counts reports whether there is an answer that may be posted.
-func (b *Bridge) counts(a *answer) (bool, error) {
+// isPostable reports whether there is an answer that may be posted.
+func (b *Bridge) isPostable(a *answer) (bool, error) {
 	if a == nil || a.Entry == "" {
 		return a != nil, nil
 	}
-	states, err := b.find(a.Entry)
+	states, err := b.entryStates(a.Entry)
 	return states[a.Entry].where == inbox.FoundAnswered, err
 }
 
@@ -152,15 +152,15 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	if status := st.Effect(a.Effect); status != run.Requested {
 		return fmt.Errorf("run %s has one already (%s): an effect has one result", b.Run.ID(), status)
 	}
-	driven, err := b.open()
-	if err := b.accepts(task, a, err == nil && driven.Options.Breakpoints == effect.Ask); err != nil {
+	driven, err := b.loadLedger()
+	if err := b.checkResult(task, a, err == nil && driven.Options.Breakpoints == effect.Ask); err != nil {
 		return err
 	}
 	if a.Lock, err = b.identity(); err != nil {
 		return err
 	}
 	was, err := b.answerOf(a.Effect, a.Lock)
-	if counts, unknown := b.counts(was); counts || err != nil || unknown != nil {
+	if counts, unknown := b.isPostable(was); counts || err != nil || unknown != nil {
 		return cmp.Or(err, unknown, errors.New("one was handed over already, and is posted with the next step: an effect has one result"))
 	}
 	a.At = time.Now()
@@ -180,8 +180,8 @@ func (b *Bridge) identity() (string, error) {
 	return f.Identity(), f.Close()
 }
 
-// accepts returns what is wrong with an answer. asks says that the agent may answer questions to a person.
-func (b *Bridge) accepts(t run.Task, a answer, asks bool) error {
+// checkResult returns what is wrong with an answer. asks says that the agent may answer questions to a person.
+func (b *Bridge) checkResult(t run.Task, a answer, asks bool) error {
 	switch {
 	case t.Kind == kindSleep:
 		return errors.New("it is a sleep, which ends by itself: it is not the agent's to answer")
@@ -239,23 +239,23 @@ func (s *step) postAnswer(ctx context.Context, w want) (taken bool, err error) {
 		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %s was not made here", w.Effect, answerPath(s.Box, s.Run, w.Effect)))
 		return false, nil
 	}
-	if counts, err := s.counts(a); !counts || err != nil {
+	if counts, err := s.isPostable(a); !counts || err != nil {
 		return false, err
 	}
 	task, err := s.Run.Task(w.Effect)
 	if err != nil {
 		return false, err
 	}
-	if why := s.accepts(task, *a, s.Breakpoints == effect.Ask); why != nil {
+	if why := s.checkResult(task, *a, s.Breakpoints == effect.Ask); why != nil {
 		s.report.Refused = append(s.report.Refused, fmt.Sprintf("%s: %v", w.Effect, why))
-		return false, s.forget(w.Effect)
+		return false, s.removeAnswer(w.Effect)
 	}
 	if !s.mayPost() {
 		s.report.Unposted++
 		return true, nil
 	}
 	if err = s.post(ctx, w.Effect, babysitter.Result{Value: a.Value, Failure: a.Failure}); err == nil {
-		err = s.forget(w.Effect)
+		err = s.removeAnswer(w.Effect)
 	}
 	return true, err
 }
@@ -265,7 +265,7 @@ func (s *step) mayPost() bool {
 	return (s.Posts == 0 || len(s.report.Posted) < s.Posts) && (s.Until.IsZero() || time.Now().Before(s.Until))
 }
 
-func (s *step) forget(effect string) error {
+func (s *step) removeAnswer(effect string) error {
 	delete(s.handedOver, effect)
 	return disk.Remove(answerPath(s.Box, s.Run, effect))
 }
@@ -330,7 +330,7 @@ func (b *Bridge) Questions() (all []Held, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := b.open()
+	l, err := b.loadLedger()
 	if err != nil {
 		return nil, err
 	}

@@ -58,8 +58,8 @@ func (b *Bridge) readAccepted() (a accepted, err error) {
 	return a, err
 }
 
-// look is the run's code as it is now, with the commands of babysitter that were taken before.
-func (b *Bridge) look(before accepted) (now accepted, err error) {
+// currentCode is the run's code as it is now, with the commands of babysitter that were taken before.
+func (b *Bridge) currentCode(before accepted) (now accepted, err error) {
 	words := slices.Concat(before.Commands, b.CLI.Command)
 	slices.Sort(words)
 	now = accepted{Dir: b.Run.Dir(), At: time.Now(), Commands: slices.Compact(words)}
@@ -71,12 +71,12 @@ func (b *Bridge) look(before accepted) (now accepted, err error) {
 // AcceptCode returns what differs from the code that was accepted before.
 func (b *Bridge) AcceptCode() (changed []string, err error) {
 	before, _ := b.readAccepted() // what cannot be read is replaced
-	now, err := b.look(before)
+	now, err := b.currentCode(before)
 	if err != nil {
 		return nil, err
 	}
 	if before.Code != nil {
-		changed = b.shown(now.Code.Differs(before.Code))
+		changed = b.briefNames(now.Code.Differs(before.Code))
 	}
 	return changed, b.accept(now)
 }
@@ -107,8 +107,8 @@ func (b *Bridge) accept(now accepted) error {
 	return nil
 }
 
-// errRests says that the run's code is not what it was when the run was bound.
-var errRests = errors.New("its code has to be accepted")
+// errUnaccepted says that the run's code is not what it was when the run was bound.
+var errUnaccepted = errors.New("its code has to be accepted")
 
 // mayRun guards whatever executes the run's code, and refuses with errRests. It binds an unbound run, unless
 // another process drives that run.
@@ -119,19 +119,19 @@ func (b *Bridge) mayRun() error {
 	before, err := b.readAccepted()
 	var now accepted
 	if err == nil {
-		now, err = b.look(before)
+		now, err = b.currentCode(before)
 	}
 	if err == nil && before.Code == nil {
 		if b.follows {
-			return fmt.Errorf("%w: nobody has done so yet", errRests)
+			return fmt.Errorf("%w: nobody has done so yet", errUnaccepted)
 		}
 		before, err = now, b.accept(now)
 	}
 	if err != nil {
-		return fmt.Errorf("%w: %w", errRests, err)
+		return fmt.Errorf("%w: %w", errUnaccepted, err)
 	}
-	if changed := b.shown(now.Code.Differs(before.Code)); len(changed) > 0 {
-		return fmt.Errorf("%w: it has changed in %s", errRests, strings.Join(changed, ", "))
+	if changed := b.briefNames(now.Code.Differs(before.Code)); len(changed) > 0 {
+		return fmt.Errorf("%w: it has changed in %s", errUnaccepted, strings.Join(changed, ", "))
 	}
 	if len(now.Commands) > len(before.Commands) {
 		_ = b.accept(now) // it only adds a command, and the next step tries again
@@ -142,7 +142,7 @@ func (b *Bridge) mayRun() error {
 // maxShownCode is how many parts of the code a sentence names.
 const maxShownCode = 3
 
-func (b *Bridge) shown(names []string) (all []string) {
+func (b *Bridge) briefNames(names []string) (all []string) {
 	for i, name := range names {
 		if i == maxShownCode {
 			return append(all, fmt.Sprintf("%d more", len(names)-i))
@@ -155,24 +155,24 @@ func (b *Bridge) shown(names []string) (all []string) {
 	return all
 }
 
-// rests is why a run stops until a person accepts its code.
-type rests struct {
+// standstill is why a run stops until a person accepts its code.
+type standstill struct {
 	Why   string    `json:"why,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 }
 
 // still keeps the time for as long as the reason is the same.
-func (r rests) still(why error) rests {
+func (r standstill) still(why error) standstill {
 	if r.Why == why.Error() {
 		return r
 	}
-	return rests{why.Error(), time.Now()}
+	return standstill{why.Error(), time.Now()}
 }
 
 // Resting returns why and since when a run rests until a person accepts its code, or is stuck because its last step
 // failed. why is "" for any other run.
 func Resting(box *inbox.Inbox, r *run.Run) (why string, stuck bool, since time.Time) {
-	l, err := (&Bridge{Box: box, Run: r}).open()
+	l, err := (&Bridge{Box: box, Run: r}).loadLedger()
 	switch {
 	case err != nil:
 		return err.Error(), true, since
@@ -185,7 +185,7 @@ func Resting(box *inbox.Inbox, r *run.Run) (why string, stuck bool, since time.T
 // Stopped says why a run needs a person that can take steps: it was stopped, or no result of an effect will come.
 // why is "" for any other run, and for one that rests.
 func (b *Bridge) Stopped() (why string, since time.Time) {
-	l, err := b.open()
+	l, err := b.loadLedger()
 	if err != nil || l.Done || l.Rests.Why != "" || l.Stuck.Why != "" {
 		return "", since
 	}

@@ -39,20 +39,20 @@ func (s *step) handle(ctx context.Context, w want) error {
 		}
 		return nil
 	case w.Kind == kindSleep:
-		return s.value(ctx, w.Effect, map[string]any{"sleptUntil": w.Until})
+		return s.postValue(ctx, w.Effect, map[string]any{"sleptUntil": w.Until})
 	case slices.Contains(s.Execute, w.Kind):
 		if err := s.mayRun(); err != nil {
 			return err
 		}
 		if s.Outside {
-			return s.leave(w)
+			return s.leaveCommand(w)
 		}
 		return s.execute(ctx, w)
 	case slices.Contains(s.others, w.Kind):
 		s.report.Waits++ // another process carries it out
 		return nil
 	case w.Kind == kindBreakpoint && s.Breakpoints != effect.Ask:
-		return s.question(ctx, w)
+		return s.handleBreakpoint(ctx, w)
 	}
 	a := s.entryOf(w.Effect)
 	switch f := s.entries[a.Entry]; {
@@ -67,17 +67,17 @@ func (s *step) handle(ctx context.Context, w want) error {
 		}
 		return nil
 	case f.where == inbox.FoundAnswered:
-		return s.answered(ctx, w, a)
+		return s.handleAnswered(ctx, w, a)
 	case f.dead != "":
 		return s.giveUpOn(ctx, w, a, fmt.Sprintf("its entry %s was set aside: %s", a.Entry, f.dead))
 	}
-	return s.ask(w, a)
+	return s.queueEntry(w, a)
 }
 
-// question rejects a breakpoint if the options say so, and otherwise reports it as held.
-func (s *step) question(ctx context.Context, w want) error {
+// handleBreakpoint rejects a breakpoint if the options say so, and otherwise reports it as held.
+func (s *step) handleBreakpoint(ctx context.Context, w want) error {
 	if s.Breakpoints == effect.Reject {
-		return s.value(ctx, w.Effect, map[string]any{"approved": false, "response": s.RejectReason})
+		return s.postValue(ctx, w.Effect, map[string]any{"approved": false, "response": s.RejectReason})
 	}
 	a := s.ledger.Effects[w.Effect]
 	if a.Since.IsZero() {
@@ -91,9 +91,9 @@ func (s *step) question(ctx context.Context, w want) error {
 	return err
 }
 
-// answered handles an effect whose entry was answered without a result, as when the run could not be read at the end
+// handleAnswered handles an effect whose entry was answered without a result, as when the run could not be read at the end
 // of the turn: it is asked for again, a few times. The reply counts if text is asked for.
-func (s *step) answered(ctx context.Context, w want, a asked) error {
+func (s *step) handleAnswered(ctx context.Context, w want, a madeEntry) error {
 	reply, err := s.reply(a.Entry)
 	task, unread := s.Run.Task(w.Effect)
 	switch {
@@ -104,16 +104,16 @@ func (s *step) answered(ctx context.Context, w want, a asked) error {
 			s.report.Unposted++
 			return nil
 		}
-		return s.value(ctx, w.Effect, reply)
+		return s.postValue(ctx, w.Effect, reply)
 	case a.Nth < attempts:
 		a.Nth++
 		a.Entry = s.entryID(w.Effect, a.Nth)
-		return s.ask(w, a)
+		return s.queueEntry(w, a)
 	}
 	return s.giveUpOn(ctx, w, a, "its entry was answered, and no result was handed over")
 }
 
-func (s *step) value(ctx context.Context, effect string, value any) error {
+func (s *step) postValue(ctx context.Context, effect string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {
 		return err
@@ -121,7 +121,7 @@ func (s *step) value(ctx context.Context, effect string, value any) error {
 	return s.post(ctx, effect, babysitter.Result{Value: text})
 }
 
-func (s *step) fail(ctx context.Context, effect, name, why string) error {
+func (s *step) postFailure(ctx context.Context, effect, name, why string) error {
 	return s.post(ctx, effect, babysitter.Result{Failure: &babysitter.Failure{Name: name, Message: why}})
 }
 
@@ -150,7 +150,7 @@ func (s *step) post(ctx context.Context, effect string, result babysitter.Result
 }
 
 // giveUpOn tells the process that no result will come, or leaves the effect to a person.
-func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) error {
+func (s *step) giveUpOn(ctx context.Context, w want, a madeEntry, why string) error {
 	if s.OnUnresolved != effect.PostError {
 		if a.Over != why {
 			a.Over, a.Since = why, time.Now()
@@ -159,7 +159,7 @@ func (s *step) giveUpOn(ctx context.Context, w want, a asked, why string) error 
 		s.report.Held = append(s.report.Held, Held{Effect: w.Effect, Reason: a.Over, Since: a.Since})
 		return nil
 	}
-	return s.fail(ctx, w.Effect, "UnresolvedEffect", "no result for effect "+w.Effect+": "+why)
+	return s.postFailure(ctx, w.Effect, "UnresolvedEffect", "no result for effect "+w.Effect+": "+why)
 }
 
 // overdue tells the process that an effect took longer than its task allows, once its entry was in flight for that
@@ -173,14 +173,14 @@ func (s *step) overdue(ctx context.Context, w want, entry string) error {
 	if err != nil || a != nil && a.Entry == entry && a.At.After(d.DeliveredAt) {
 		return err
 	}
-	if f := late(d); f != nil {
+	if f := lateFailure(d); f != nil {
 		return s.post(ctx, w.Effect, babysitter.Result{Failure: f})
 	}
 	return nil
 }
 
-// late is the failure of an effect whose entry was in flight for longer than its task allows, nil if it was not.
-func late(d *inbox.Delivery) *babysitter.Failure {
+// lateFailure is the failure of an effect whose entry was in flight for longer than its task allows, nil if it was not.
+func lateFailure(d *inbox.Delivery) *babysitter.Failure {
 	var ms float64
 	if json.Unmarshal(d.Metadata()[effect.MetaTimeLimit], &ms) != nil || ms <= 0 {
 		return nil
@@ -206,7 +206,7 @@ func (s *step) execute(ctx context.Context, w want) error {
 		return err
 	}
 	if c == nil {
-		return s.fail(ctx, w.Effect, "ExecutionError", "the task names no command")
+		return s.postFailure(ctx, w.Effect, "ExecutionError", "the task names no command")
 	}
 	result := babysitter.Result{StartedAt: time.Now()}
 	ran := babysitter.Execute(ctx, *c)
@@ -217,7 +217,7 @@ func (s *step) execute(ctx context.Context, w want) error {
 	var said any = ran.Stdout
 	switch {
 	case ran.Failure != "":
-		said = map[string]any{"exitCode": ran.Status, "stdout": end(ran.Stdout), "stderr": end(ran.Stderr), "cutOff": ran.Cut}
+		said = map[string]any{"exitCode": ran.Status, "stdout": tailOf(ran.Stdout), "stderr": tailOf(ran.Stderr), "cutOff": ran.Cut}
 	case c.Silent:
 		said = ""
 	}
@@ -233,8 +233,8 @@ func (s *step) execute(ctx context.Context, w want) error {
 	return s.post(ctx, w.Effect, result)
 }
 
-// leave reports a command that another process is to carry out.
-func (s *step) leave(w want) error {
+// leaveCommand reports a command that another process is to carry out.
+func (s *step) leaveCommand(w want) error {
 	c, err := s.commandOf(w)
 	if err != nil {
 		return err
@@ -247,7 +247,7 @@ func (s *step) leave(w want) error {
 	return nil
 }
 
-func end(s string) string { return s[max(0, len(s)-maxShown):] }
+func tailOf(s string) string { return s[max(0, len(s)-maxShown):] }
 
 // commandOf returns the command of an effect's task, or nil. Paths are relative to the project, or to the working
 // directory if the run is in no project.

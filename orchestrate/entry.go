@@ -45,8 +45,8 @@ func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	}
 }
 
-// ask has the step append an entry for an effect.
-func (s *step) ask(w want, a asked) error {
+// queueEntry has the step append an entry for an effect.
+func (s *step) queueEntry(w want, a madeEntry) error {
 	t, err := s.Run.Task(w.Effect)
 	if err != nil {
 		return err
@@ -67,11 +67,11 @@ func (s *step) ask(w want, a asked) error {
 	if limit := of.TimeLimit(); limit > 0 {
 		m.Metadata[effect.MetaTimeLimit] = limit.Milliseconds()
 	}
-	s.asks = append(s.asks, m)
+	s.toAppend = append(s.toAppend, m)
 	return nil
 }
 
-func isThere(path string) bool {
+func exists(path string) bool {
 	_, err := os.Stat(path)
 	return err == nil
 }
@@ -84,8 +84,8 @@ type entryState struct {
 
 func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
 
-// find returns the states of entries, by id. It reads each file once, however many they are.
-func (b *Bridge) find(ids ...string) (map[string]entryState, error) {
+// entryStates returns the states of entries, by id. It reads each file once, however many they are.
+func (b *Bridge) entryStates(ids ...string) (map[string]entryState, error) {
 	v, err := b.Box.View()
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (b *Bridge) find(ids ...string) (map[string]entryState, error) {
 }
 
 func (b *Bridge) waits(id string) bool {
-	states, err := b.find(id)
+	states, err := b.entryStates(id)
 	return err == nil && states[id].waits()
 }
 

@@ -22,16 +22,16 @@ func (b *Bridge) Complete(ctx context.Context) (Report, error) {
 	})
 }
 
-// finish asks the agent, in the last entry of a completed run, to name the proof. It does not run the process
+// askForProof asks the agent, in the last entry of a completed run, to name the proof. It does not run the process
 // again, which would complete the run a second time.
-func (s *step) finish(ctx context.Context) error {
+func (s *step) askForProof(ctx context.Context) error {
 	if s.closing {
 		s.ledger.Done, s.report.Done = true, true
 		return nil
 	}
 	a := s.ledger.Finish
 	if a.Entry != "" {
-		states, err := s.find(a.Entry)
+		states, err := s.entryStates(a.Entry)
 		reply, unread := s.reply(a.Entry)
 		switch f := states[a.Entry]; {
 		case err != nil || unread != nil:
@@ -51,9 +51,9 @@ func (s *step) finish(ctx context.Context) error {
 		}
 	}
 	a.Nth++
-	a.Entry = s.entryID("finish-"+s.made(), a.Nth)
+	a.Entry = s.entryID("finish-"+s.incarnation(), a.Nth)
 	output := filepath.Join(s.Run.Dir(), "state", "output.json")
-	if !isThere(output) {
+	if !exists(output) {
 		output = ""
 	}
 	err := s.append(ctx, []inbox.Message{s.message(a.Entry, kindFinish, prompt.Completion(s.Run.ID(), s.Run.Proof(), output))})
@@ -63,18 +63,18 @@ func (s *step) finish(ctx context.Context) error {
 	return err
 }
 
-// failed hands the error of a failed run to the agent, once. The next run of the process shows whether it is fixed.
-func (s *step) failed(ctx context.Context) (again bool, err error) {
+// handleFailure hands the error of a failed run to the agent, once. The next run of the process shows whether it is fixed.
+func (s *step) handleFailure(ctx context.Context) (again bool, err error) {
 	a, failure := s.ledger.Failure, s.state.Failure
 	if a.Seq != failure.Seq {
-		a = asked{Seq: failure.Seq, Nth: a.Nth + 1, Entry: s.entryID("failure-"+strconv.Itoa(failure.Seq)+"-"+s.made(), 1)}
+		a = madeEntry{Seq: failure.Seq, Nth: a.Nth + 1, Entry: s.entryID("failure-"+strconv.Itoa(failure.Seq)+"-"+s.incarnation(), 1)}
 		if a.Nth > attempts {
 			s.report.Guard = fmt.Sprintf("the run failed %d times in a row, and `heartbeat run resume %s` tries again: %s: %s", a.Nth, s.Run.ID(), failure.Name, failure.Message)
 			return false, nil
 		}
 		s.ledger.Failure = a
 	}
-	states, err := s.find(a.Entry)
+	states, err := s.entryStates(a.Entry)
 	switch f := states[a.Entry]; {
 	case err != nil:
 		return false, err
@@ -125,13 +125,13 @@ func (b *Bridge) Reopen(ctx context.Context, effect string) (err error) {
 		if st, err = b.Run.State(); err != nil {
 			return err
 		}
-		a := asked{Nth: max(l.Effects[effect].Nth, 1) + 1, Since: time.Now()}
+		a := madeEntry{Nth: max(l.Effects[effect].Nth, 1) + 1, Since: time.Now()}
 		a.Entry = b.entryID(effect, a.Nth)
 		l.Effects[effect] = a
 	}
 	if st.Failure != nil {
 		l.Past = st.Failure.Seq // the process may try again
 	}
-	l.Failure, l.Head, l.Wants = asked{}, 0, nil
+	l.Failure, l.Head, l.Wants = madeEntry{}, 0, nil
 	return b.save(l, lock)
 }

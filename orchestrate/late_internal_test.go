@@ -28,6 +28,6 @@ func TestLateByTheTimeOfWork(t *testing.T) {
 		}
 		d := &inbox.Delivery{DeliveredAt: time.Now().Add(-c.ago), Evidence: e.Encode()}
 		d.RawLine.Text = `{"prompt":"x","id":"i","time_limit_ms":1800000}`
-		assert.Equal(t, c.late, late(d) != nil, name)
+		assert.Equal(t, c.late, lateFailure(d) != nil, name)
 	}
 }

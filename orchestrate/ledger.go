@@ -25,26 +25,26 @@ import (
 type ledger struct {
 	Run     string  `json:"run_id"`
 	Dir     string  `json:"run_dir"`
-	Made    string  `json:"made,omitempty"` // see [Bridge.made]; "" in the ledger of an older release
+	Made    string  `json:"made,omitempty"` // see [Bridge.incarnation]; "" in the ledger of an older release
 	Options Options `json:"options"`
 	// Lock is the identity of the lock's file beside the ledger. Nobody can know it in advance, so a ledger that
 	// came with a repository or a copy has another one.
 	Lock string `json:"lock,omitempty"`
 	// Head is the last event of the journal when the process last ran, and Wants are the effects that the process
 	// waited for then. It can want nothing else before the journal grows.
-	Head    int              `json:"head_seq"`
-	Wants   []want           `json:"wants,omitempty"`
-	Effects map[string]asked `json:"effects,omitempty"`
-	Failure asked            `json:"failure"`            // entry about the last failure, and the event of that failure
-	Past    int              `json:"past_seq,omitempty"` // event of a failure from which the process recovered
-	Finish  asked            `json:"finish"`
-	Done    bool             `json:"done,omitempty"`
-	Steps   int              `json:"steps"`
+	Head    int                  `json:"head_seq"`
+	Wants   []want               `json:"wants,omitempty"`
+	Effects map[string]madeEntry `json:"effects,omitempty"`
+	Failure madeEntry            `json:"failure"`            // entry about the last failure, and the event of that failure
+	Past    int                  `json:"past_seq,omitempty"` // event of a failure from which the process recovered
+	Finish  madeEntry            `json:"finish"`
+	Done    bool                 `json:"done,omitempty"`
+	Steps   int                  `json:"steps"`
 	// Guard is why the last step stopped the run, or "".
-	Guard string `json:"guard,omitempty"`
-	Rests rests  `json:"rests,omitzero"`
+	Guard string     `json:"guard,omitempty"`
+	Rests standstill `json:"rests,omitzero"`
 	// Stuck is why the last step failed.
-	Stuck rests `json:"stuck,omitzero"`
+	Stuck standstill `json:"stuck,omitzero"`
 
 	kept []byte // the content of the file
 }
@@ -62,8 +62,8 @@ func (l *ledger) dropped(st run.State, effect string) bool {
 // want is an effect that the process waits for.
 type want = babysitter.Action
 
-// asked is the entry that was made for an effect, or about the run.
-type asked struct {
+// madeEntry is the entry that was made for an effect, or about the run.
+type madeEntry struct {
 	Entry string    `json:"entry,omitempty"` // the entry's id
 	Nth   int       `json:"nth,omitempty"`   // which attempt, from 1
 	Seq   int       `json:"seq,omitempty"`   // event of the failure that it is about
@@ -101,42 +101,44 @@ func readLedger(path string) (*ledger, error) {
 	}
 	l := &ledger{kept: text}
 	if json.Unmarshal(text, l) != nil || l.Dir == "" || l.Lock == "" {
-		return nil, errStrange
+		return nil, errForeign
 	}
 	f, err := disk.OpenRead(lockPath(path))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, errStrange
+		return nil, errForeign
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = f.Close() }() // only read
 	if f.Identity() != l.Lock {
-		return nil, errStrange
+		return nil, errForeign
 	}
 	if l.Effects == nil {
-		l.Effects = map[string]asked{}
+		l.Effects = map[string]madeEntry{}
 	}
 	return l, nil
 }
 
-// errStrange says that a ledger was not made where it stands.
-var errStrange = errors.New("it was not made here")
+// errForeign says that a ledger was not made where it stands.
+var errForeign = errors.New("it was not made here")
 
-// made tells a run from one that was made under its id before and removed: each has a proof of its own.
-func (b *Bridge) made() string { return fmt.Sprintf("%x", sha256.Sum256([]byte(b.Run.Proof())))[:8] }
+// incarnation tells a run from one that was made under its id before and removed: each has a proof of its own.
+func (b *Bridge) incarnation() string {
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(b.Run.Proof())))[:8]
+}
 
-// open reads the ledger. It begins a new one if the file is missing, was made elsewhere, or belongs to another run
+// loadLedger reads the ledger. It begins a new one if the file is missing, was made elsewhere, or belongs to another run
 // with the same id. Without the old ledger, work is only done twice.
-func (b *Bridge) open() (*ledger, error) {
-	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Made: b.made(), Effects: map[string]asked{}}
+func (b *Bridge) loadLedger() (*ledger, error) {
+	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Made: b.incarnation(), Effects: map[string]madeEntry{}}
 	l, err := readLedger(ledgerPath(b.Box, b.Run))
 	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errStrange), errors.Is(err, disk.ErrTooLarge):
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, errForeign), errors.Is(err, disk.ErrTooLarge):
 		return fresh, nil
 	case err != nil:
 		return nil, fmt.Errorf("read the ledger of run %s: %w", b.Run.ID(), err)
-	case l.Dir != b.Run.Dir() && !l.Done && isThere(filepath.Join(l.Dir, "run.json")):
+	case l.Dir != b.Run.Dir() && !l.Done && exists(filepath.Join(l.Dir, "run.json")):
 		return nil, fmt.Errorf("run %s: this inbox drives the run of that id in %s: name it by that path, or use another inbox for another run", b.Run.ID(), l.Dir)
 	case l.Run != b.Run.ID() || l.Dir != b.Run.Dir() || l.Made != "" && l.Made != fresh.Made:
 		return fresh, nil
@@ -150,7 +152,7 @@ func (b *Bridge) open() (*ledger, error) {
 
 // save publishes the ledger of a step, which must hold the lock.
 func (b *Bridge) save(l *ledger, lock *disk.Lock) error {
-	l.Lock, l.Made = lock.Identity(), b.made()
+	l.Lock, l.Made = lock.Identity(), b.incarnation()
 	text, err := json.Marshal(l)
 	if text = append(text, '\n'); err == nil && !bytes.Equal(text, l.kept) {
 		err = disk.Publish(ledgerPath(b.Box, b.Run), text, true)
@@ -179,7 +181,7 @@ func (b *Bridge) begin(ctx context.Context, wait time.Duration) (l *ledger, lock
 		return nil, nil, err
 	}
 	if err = b.claim(); err == nil {
-		l, err = b.open()
+		l, err = b.loadLedger()
 	}
 	if err != nil {
 		return nil, nil, errors.Join(err, lock.Release())

@@ -25,9 +25,9 @@ func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark ef
 	return Bridge{Box: box, Run: r}, mark, err
 }
 
-// awaited returns the effect of an entry in flight. ok is false if there is none, if its run cannot be read, or if it no
+// awaitedEffect returns the effect of an entry in flight. ok is false if there is none, if its run cannot be read, or if it no
 // longer needs a result. passed says that the entry has no check left to pass.
-func awaited(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectAt, ok bool) {
+func awaitedEffect(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectAt, ok bool) {
 	b, mark, err := runOf(box, d.Metadata())
 	if err != nil || mark.Effect == "" {
 		return at, false
@@ -44,7 +44,7 @@ func (b *Bridge) handedOver(effect string, passed bool) bool {
 	}
 	a, err := b.answerOf(effect, lock)
 	if err == nil && a != nil && !passed {
-		passed, err = b.counts(a)
+		passed, err = b.isPostable(a)
 	}
 	return err == nil && a != nil && passed
 }
@@ -67,7 +67,7 @@ func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) strin
 		return fmt.Sprintf("another inbox drives the run in %s: %s", mark.RunDir, by)
 	}
 	if mark.Kind == kindFinish {
-		if l, err := b.open(); err == nil && l.Done {
+		if l, err := b.loadLedger(); err == nil && l.Done {
 			return fmt.Sprintf("run %s is done", b.Run.ID())
 		}
 	}
@@ -90,7 +90,7 @@ func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) strin
 // failed: no step looked at it in time where nobody else drives the run. missing says why the effect still has no
 // result, or is "" if the entry is settled.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
-	e, ok := awaited(box, d, true)
+	e, ok := awaitedEffect(box, d, true)
 	if !ok {
 		return ""
 	}
@@ -98,7 +98,7 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 	if err != nil {
 		return ""
 	}
-	f := late(d)
+	f := lateFailure(d)
 	switch counts := e.wording(e.id, task).MessageCounts(); {
 	case counts && strings.TrimSpace(reply) != "":
 		_ = e.handOver(answer{Effect: e.id, Value: TextValue(reply)}, false) // the entry's result has it, too
@@ -114,7 +114,7 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 // HandOverSaid hands over what an agent said is the result of its entry, if the entry is an effect's: a JSON value,
 // or else a text. The caller has checked that the entry is that agent's. Otherwise it is like [Bridge.HandOver].
 func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
-	e, ok := awaited(box, d, false)
+	e, ok := awaitedEffect(box, d, false)
 	if !ok {
 		return nil
 	}
@@ -123,7 +123,7 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 		value = TextValue(result)
 	}
 	a := answer{Effect: e.id, Value: value}
-	e.await(&a, d)
+	e.awaitCheck(&a, d)
 	return e.handOver(a, true)
 }
 
@@ -134,7 +134,7 @@ func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	if err != nil {
 		return ""
 	}
-	l, err := b.open()
+	l, err := b.loadLedger()
 	if err != nil {
 		return ""
 	}

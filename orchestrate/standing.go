@@ -34,7 +34,7 @@ type Waiting struct {
 
 // Standing reads the state of the run. It takes no step, changes nothing and does not call babysitter.
 func (b *Bridge) Standing() (s Standing, err error) {
-	l, err := b.open()
+	l, err := b.loadLedger()
 	if err != nil {
 		return s, err
 	}
@@ -54,7 +54,7 @@ func (b *Bridge) Standing() (s Standing, err error) {
 	for _, e := range st.Pending {
 		ids = append(ids, l.Effects[e.ID].Entry)
 	}
-	entries, err := b.find(slices.DeleteFunc(ids, func(id string) bool { return id == "" })...)
+	entries, err := b.entryStates(slices.DeleteFunc(ids, func(id string) bool { return id == "" })...)
 	if err != nil {
 		return s, err
 	}

@@ -32,12 +32,12 @@ func standingOf(t *testing.T, n int) float64 {
 	}
 	put("run.json", `{"runId":"r1","layoutVersion":"`+run.Layout+`"}`)
 	put("journal/000001.01M7ZWJR3K97NXC3V000000001.json", `{"type":"RUN_CREATED","data":{}}`)
-	lines, effects := "", map[string]asked{}
+	lines, effects := "", map[string]madeEntry{}
 	for i := range n {
 		id := fmt.Sprintf("e%d", i)
 		put(fmt.Sprintf("journal/%06d.01M7ZWJR3K97NXC3V0%08d.json", i+2, i+2),
 			fmt.Sprintf(`{"type":"EFFECT_REQUESTED","data":{"effectId":%q,"invocationKey":%[1]q,"stepId":"s","taskId":"t","taskDefRef":"d","kind":"agent"}}`, id))
-		effects[id] = asked{Entry: "r1/" + id, Nth: 1}
+		effects[id] = madeEntry{Entry: "r1/" + id, Nth: 1}
 		if i%2 == 0 {
 			lines += fmt.Sprintf(`{"prompt":"x","id":"r1/%s"}`+"\n", id)
 		}

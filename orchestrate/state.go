@@ -70,11 +70,11 @@ func (s State) Limit() string {
 // ParseState reads a state file as the CLI does, which accepts anything. A missing or invalid field has its default (not
 // active, iteration 1, at most 256), and a file without front matter is all prompt.
 func ParseState(b []byte) State {
-	fields, body := split(string(b))
+	fields, body := splitFrontMatter(string(b))
 	return State{
 		Active:          strings.EqualFold(fields["active"], "true"),
-		Iteration:       number(fields["iteration"], 1),
-		MaxIterations:   number(fields["max_iterations"], DefaultMaxIterations),
+		Iteration:       parseInt(fields["iteration"], 1),
+		MaxIterations:   parseInt(fields["max_iterations"], DefaultMaxIterations),
 		RunID:           fields["run_id"],
 		StartedAt:       fields["started_at"],
 		LastIterationAt: fields["last_iteration_at"],
@@ -82,8 +82,8 @@ func ParseState(b []byte) State {
 	}
 }
 
-// split separates front matter and body. It skips text before the first rule. Without a second one, all is body.
-func split(content string) (fields map[string]string, body string) {
+// splitFrontMatter separates front matter and body. It skips text before the first rule. Without a second one, all is body.
+func splitFrontMatter(content string) (fields map[string]string, body string) {
 	fields = map[string]string{}
 	inside := false
 	for rest := content; ; {
@@ -116,8 +116,8 @@ func unquote(s string) string {
 	return s
 }
 
-// number is JavaScript's parseInt: the digits at the start of s, or the default if there are none, or too many.
-func number(s string, otherwise int) (n int) {
+// parseInt is JavaScript's parseInt: the digits at the start of s, or the default if there are none, or too many.
+func parseInt(s string, otherwise int) (n int) {
 	if _, err := fmt.Sscanf(trim(s), "%d", &n); err != nil {
 		return otherwise
 	}

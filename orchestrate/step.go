@@ -15,8 +15,8 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// settle is how long an inbox's last line without newline must stay unchanged: somebody may still be writing it.
-const settle = 250 * time.Millisecond
+// unchangedFor is how long an inbox's last line without newline must stay unchanged: somebody may still be writing it.
+const unchangedFor = 250 * time.Millisecond
 
 // Step takes the run as far as it gets without an agent, and makes sure that what the run then waits for is in the
 // inbox. It may be called at any time, by several processes at once and after a crash: an effect has one entry and
@@ -78,7 +78,7 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 		return report, fmt.Errorf("look for results of run %s: %w", b.Run.ID(), err)
 	}
 	err = do(s, ctx)
-	if errors.Is(err, errRests) {
+	if errors.Is(err, errUnaccepted) {
 		s.rests, s.report.Rests = l.Rests.still(err), true
 		s.report.Guard = err.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", b.Run.ID(), "--inbox", b.Box.Path()) + "` has the run go on"
 		s.stepped, err = true, nil
@@ -93,7 +93,7 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 			l.Stuck = l.Stuck.still(err)
 		}
 	case s.stepped:
-		l.Stuck = rests{}
+		l.Stuck = standstill{}
 	}
 	s.report.Iterations = l.Steps
 	return s.report, errors.Join(err, b.save(l, lock))
@@ -104,14 +104,14 @@ type step struct {
 	ledger     *ledger
 	state      run.State
 	entries    map[string]entryState  // of the wanted effects, by id
-	asks       []inbox.Message        // entries to append
+	toAppend   []inbox.Message        // entries to append
 	posted     bool                   // an effect got its result, so that the process may continue
 	handedOver map[string]bool        // effects with a result that waits to be posted
 	identity   string                 // of the lock's file
 	costs      map[string]price.Price // of the entries of each effect; nil until asked for
 	closing    bool                   // a person says that the run is done once it is completed
 	stepped    bool
-	rests      rests
+	rests      standstill
 	report     Report
 }
 
@@ -131,9 +131,9 @@ func (s *step) run(ctx context.Context) error {
 			s.report.Done = true
 			return nil
 		case s.state.Status == run.Completed:
-			return s.finish(ctx)
+			return s.askForProof(ctx)
 		case s.hasFailed():
-			more, err = s.failed(ctx)
+			more, err = s.handleFailure(ctx)
 		default:
 			more, err = s.continueRun(ctx)
 		}
@@ -200,7 +200,7 @@ func (s *step) readState() (err error) {
 	}
 	for effect := range s.handedOver {
 		if s.state.Effect(effect) != run.Requested {
-			err = errors.Join(err, s.forget(effect))
+			err = errors.Join(err, s.removeAnswer(effect))
 		}
 	}
 	return err
@@ -218,10 +218,10 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 	for _, w := range s.ledger.Wants {
 		ids = append(ids, s.entryOf(w.Effect).Entry)
 	}
-	if s.entries, err = s.find(ids...); err != nil {
+	if s.entries, err = s.entryStates(ids...); err != nil {
 		return false, err
 	}
-	s.asks, s.posted = nil, false
+	s.toAppend, s.posted = nil, false
 	for _, w := range s.ledger.Wants {
 		if s.state.Effect(w.Effect) != run.Requested {
 			continue // answered since
@@ -230,7 +230,7 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 			return false, err
 		}
 	}
-	return s.posted && s.report.Unposted == 0, s.append(ctx, s.asks)
+	return s.posted && s.report.Unposted == 0, s.append(ctx, s.toAppend)
 }
 
 // iterate runs the process. ended says that the run ended, or that the process may not be run.
@@ -254,7 +254,7 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 		s.ledger.Past = s.state.Failure.Seq // the journal still calls the run failed
 	}
 	if it.Status != babysitter.Failed {
-		s.ledger.Failure = asked{}
+		s.ledger.Failure = madeEntry{}
 	}
 	for _, a := range it.NextActions {
 		if s.state.Effect(a.Effect) == run.Unknown {
@@ -269,11 +269,11 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 }
 
 // entryOf returns the entry of an effect: the one that was made, or the first one to make.
-func (s *step) entryOf(effect string) asked {
+func (s *step) entryOf(effect string) madeEntry {
 	if a := s.ledger.Effects[effect]; a.Entry != "" {
 		return a
 	}
-	return asked{Entry: s.entryID(effect, 1), Nth: 1, Since: time.Now()}
+	return madeEntry{Entry: s.entryID(effect, 1), Nth: 1, Since: time.Now()}
 }
 
 // append appends entries to the inbox, except for those whose id is there already.
@@ -281,7 +281,7 @@ func (s *step) append(ctx context.Context, all []inbox.Message) error {
 	if len(all) == 0 {
 		return nil
 	}
-	receipts, err := s.Box.AppendAll(ctx, all, settle)
+	receipts, err := s.Box.AppendAll(ctx, all, unchangedFor)
 	for _, r := range receipts {
 		if r.Appended {
 			s.report.Queued = append(s.report.Queued, r.ID)

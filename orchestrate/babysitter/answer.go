@@ -13,10 +13,10 @@ import (
 // time proportional to the length of the output.
 const misfires = 1000
 
-// find returns the first JSON object in the output for which right is true. The object starts a line, unless
+// findObject returns the first JSON object in the output for which right is true. The object starts a line, unless
 // process code printed there without ending the line. Process code decides what the members of an answer are: a
 // member of an unexpected type reads as JSON, or as zero.
-func find(output []byte, right func(gjson.Result) bool) (value gjson.Result, ok bool) {
+func findObject(output []byte, right func(gjson.Result) bool) (value gjson.Result, ok bool) {
 	if value, ok = scan(output, false, right); ok {
 		return value, true
 	}
@@ -31,7 +31,7 @@ func scan(output []byte, anywhere bool, right func(gjson.Result) bool) (none gjs
 			break
 		}
 		at += next
-		if !begins(output[at:]) || !anywhere && at > 0 && output[at-1] != '\n' {
+		if !beginsObject(output[at:]) || !anywhere && at > 0 && output[at-1] != '\n' {
 			at++
 			continue
 		}
@@ -50,19 +50,19 @@ func scan(output []byte, anywhere bool, right func(gjson.Result) bool) (none gjs
 	return none, false
 }
 
-// begins reports whether a JSON object with a member may begin here. A debugger prints objects in another form.
-func begins(b []byte) bool {
+// beginsObject reports whether a JSON object with a member may begin here. A debugger prints objects in another form.
+func beginsObject(b []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(b[1:min(len(b), 16)], " \t\r\n"), []byte(`"`))
 }
 
-// object returns a search for the answer of a request: the first object for which right is true.
-func object(right func(gjson.Result) bool) func([]byte) (gjson.Result, bool) {
-	return func(stdout []byte) (gjson.Result, bool) { return find(stdout, right) }
+// answerWhere returns a search for the answer of a request: the first object for which right is true.
+func answerWhere(right func(gjson.Result) bool) func([]byte) (gjson.Result, bool) {
+	return func(stdout []byte) (gjson.Result, bool) { return findObject(stdout, right) }
 }
 
 // call runs the CLI and returns the answer in its output, however the CLI ended.
 func (c *CLI) call(ctx context.Context, r request) (gjson.Result, error) {
-	out, err := c.ask(ctx, r)
+	out, err := c.runOnce(ctx, r)
 	if err != nil {
 		return gjson.Result{}, err
 	}

@@ -62,7 +62,7 @@ func (c *CLI) Version(ctx context.Context) (string, error) {
 	}
 	if version != effect.MeasuredVersion {
 		c.note("the babysitter CLI (%s) is version %s, and heartbeat was measured with %s: %s; if runs go wrong, install that version: %s",
-			c.shown(), version, effect.MeasuredVersion, known, effect.Install)
+			c.commandLine(), version, effect.MeasuredVersion, known, effect.Install)
 	}
 	return version, nil
 }
@@ -126,10 +126,10 @@ type Action struct {
 // another call returns the same. It writes to the run, and so waits for other writers.
 func (c *CLI) Iterate(ctx context.Context, of *runs.Run) (it Iteration, err error) {
 	r := run{of.Dir(), of.ID()}
-	err = c.writing(ctx, r, func() error {
+	err = c.underLock(ctx, r, func() error {
 		answer, err := c.callTwice(ctx, request{
 			doing: "iterate the run " + r.dir, command: "run:iterate", args: []string{r.dir, "--json"}, dir: Project(r.dir), timeout: iterateTimeout,
-			answer: object(r.isIteration),
+			answer: answerWhere(r.isIteration),
 		})
 		it = iterationOf(answer)
 		return err

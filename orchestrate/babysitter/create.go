@@ -67,10 +67,10 @@ func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, 
 	}
 	q := request{
 		doing: "make the run " + r.dir, command: "run:create", args: args, dir: Project(r.dir), timeout: createTimeout,
-		answer: object(func(a gjson.Result) bool { return a.Get("runId").Str == r.id && a.Get("runDir").Str != "" }),
+		answer: answerWhere(func(a gjson.Result) bool { return a.Get("runId").Str == r.id && a.Get("runDir").Str != "" }),
 	}
 	if options.Inputs != nil {
-		file, err := kept(options.Inputs)
+		file, err := writeTemp(options.Inputs)
 		if err != nil {
 			return made, fmt.Errorf("make the run %s: keep its inputs: %w", r.dir, err)
 		}
@@ -80,10 +80,10 @@ func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, 
 	call := c.call
 	if options.DryRun {
 		if _, err := os.Lstat(r.dir); err == nil {
-			return made, r.taken()
+			return made, r.errTaken()
 		}
 		q.doing, q.args = "preview the run "+r.dir, append(q.args, "--dry-run")
-		call, q.answer = c.callTwice, object(func(a gjson.Result) bool { return a.Get("dryRun").Bool() })
+		call, q.answer = c.callTwice, answerWhere(func(a gjson.Result) bool { return a.Get("dryRun").Bool() })
 	} else if err := r.claim(); err != nil {
 		return made, err
 	}
@@ -111,7 +111,7 @@ func planFor(o CreateOptions) (r run, args []string, err error) {
 	if o.Inputs != nil && !json.Valid(o.Inputs) {
 		return r, nil, fmt.Errorf("the inputs of the run are not JSON")
 	}
-	entry, err := explicit(o.Entry)
+	entry, err := explicitEntry(o.Entry)
 	if err != nil {
 		return r, nil, err
 	}
@@ -132,8 +132,8 @@ func planFor(o CreateOptions) (r run, args []string, err error) {
 	return r, args, nil
 }
 
-// explicit returns the entry with an absolute path and an export.
-func explicit(entry string) (string, error) {
+// explicitEntry returns the entry with an absolute path and an export.
+func explicitEntry(entry string) (string, error) {
 	path, export := entry, "process"
 	if i := strings.LastIndexByte(entry, '#'); i >= 0 {
 		path, export = entry[:i], entry[i+1:]
@@ -176,7 +176,7 @@ func (r run) claim() error {
 	}
 	err := os.Mkdir(r.dir, 0o777)
 	if errors.Is(err, fs.ErrExist) {
-		return r.taken()
+		return r.errTaken()
 	}
 	if err != nil {
 		return fmt.Errorf("make the run %s: %w", r.dir, err)
@@ -184,13 +184,13 @@ func (r run) claim() error {
 	return nil
 }
 
-func (r run) taken() error {
+func (r run) errTaken() error {
 	return fmt.Errorf("make the run %s: it is there already: choose another id, or remove it", r.dir)
 }
 
-// kept puts JSON into a file for the CLI, which the caller removes. Its path is absolute, since the CLI looks for a
+// writeTemp puts JSON into a file for the CLI, which the caller removes. Its path is absolute, since the CLI looks for a
 // relative one in the run's folder.
-func kept(text []byte) (path string, err error) {
+func writeTemp(text []byte) (path string, err error) {
 	dir, err := filepath.Abs(os.TempDir())
 	if err != nil {
 		return "", err

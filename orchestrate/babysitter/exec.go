@@ -40,9 +40,9 @@ const (
 	// lingering is how long the CLI may keep running after its answer. Process code that leaves a timer or a
 	// connection open would keep it running for ever.
 	lingering = 5 * time.Second
-	// letGo is how long a program may take to end after its signal, and how long its output is read after its end
+	// endPatience is how long a program may take to end after its signal, and how long its output is read after its end
 	// while other processes hold it open.
-	letGo = 2 * time.Second
+	endPatience = 2 * time.Second
 
 	outputLimit = 64 << 20
 	errorLimit  = 1 << 20
@@ -80,8 +80,8 @@ func (c *CLI) stretched(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * cmp.Or(max(c.Patience, 0), 1))
 }
 
-// ask runs the CLI once. An error says that it did not run, or that ctx is done. The result has all else.
-func (c *CLI) ask(ctx context.Context, r request) (result, error) {
+// runOnce runs the CLI once. An error says that it did not run, or that ctx is done. The result has all else.
+func (c *CLI) runOnce(ctx context.Context, r request) (result, error) {
 	path, err := c.executable()
 	if err != nil {
 		return result{}, err
@@ -95,7 +95,7 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 
 	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
 	cmd := guardian.Group(bounded, syscall.SIGKILL, path, slices.Concat(c.command()[1:], []string{r.command}, r.args)...)
-	cmd.Dir, cmd.WaitDelay = r.dir, letGo
+	cmd.Dir, cmd.WaitDelay = r.dir, endPatience
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
 		return slices.Contains(telltales, name)
@@ -108,7 +108,7 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	guardian.DiesWithParent(cmd.SysProcAttr)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	defer guarded(cmd)()
+	defer postGuardian(cmd)()
 	if err := cmd.Start(); ctx.Err() != nil && err != nil {
 		return result{}, givenUp(ctx, r.doing)
 	} else if err != nil {
@@ -120,8 +120,8 @@ func (c *CLI) ask(ctx context.Context, r request) (result, error) {
 	out := result{code: cmd.ProcessState.ExitCode(), timedOut: context.Cause(bounded) == errTimeout}
 	stop()
 	dismissing.Wait()
-	out.stdout, _ = stdout.look()
-	out.stderr, _ = stderr.look()
+	out.stdout, _ = stdout.snapshot()
+	out.stderr, _ = stderr.snapshot()
 	out.cut = stdout.written > outputLimit // nobody writes any more
 	if ctx.Err() != nil {
 		return out, givenUp(ctx, r.doing)
@@ -159,7 +159,7 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 			return
 		case <-tick:
 		}
-		output, written := stdout.look()
+		output, written := stdout.snapshot()
 		quiet := written == before
 		before = written
 		if !quiet || written == looked {
@@ -178,11 +178,11 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 	}
 }
 
-func (c *CLI) shown() string { return strings.Join(c.command(), " ") }
+func (c *CLI) commandLine() string { return strings.Join(c.command(), " ") }
 
-// guarded starts a guardian that kills the CLI's process group if this process is killed. Without a guardian, as in
+// postGuardian starts a guardian that kills the CLI's process group if this process is killed. Without a guardian, as in
 // a program that cannot be one, only the CLI itself dies then.
-func guarded(cmd *exec.Cmd) (over func()) {
+func postGuardian(cmd *exec.Cmd) (over func()) {
 	mark, err := machine.RandomName()
 	if err != nil {
 		return func() {}
@@ -216,8 +216,8 @@ func (t *tail) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// look returns what was kept so far, and how much was written in all.
-func (t *tail) look() ([]byte, int) {
+// snapshot returns what was kept so far, and how much was written in all.
+func (t *tail) snapshot() ([]byte, int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bytes.Clone(t.kept), t.written
@@ -243,14 +243,14 @@ func Execute(ctx context.Context, c runs.Command) Outcome {
 	defer stop()
 	out, errs := &tail{limit: MaxOutput}, &tail{limit: MaxOutput}
 	cmd := guardian.Group(ctx, syscall.SIGTERM, c.Argv[0], c.Argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = c.Cwd, append(os.Environ(), c.Env...), letGo
+	cmd.Dir, cmd.Env, cmd.WaitDelay = c.Cwd, append(os.Environ(), c.Env...), endPatience
 	cmd.Stdout, cmd.Stderr = out, errs
 	guardian.DiesWithParent(cmd.SysProcAttr)
 	runtime.LockOSThread() // the command dies with the thread that started it
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()
-	stdout, wrote := out.look()
-	stderr, wroteErrs := errs.look()
+	stdout, wrote := out.snapshot()
+	stderr, wroteErrs := errs.snapshot()
 	o := Outcome{Stdout: string(stdout), Stderr: string(stderr), Cut: wrote > len(stdout) || wroteErrs > len(stderr), Status: -1}
 	if cmd.Process != nil {
 		_ = guardian.SignalGroup(cmd.Process.Pid, syscall.SIGKILL) // usually none is left

@@ -37,8 +37,8 @@ func fault(kind error, format string, args ...any) error {
 	return &problem{kind, fmt.Errorf(format, args...)}
 }
 
-// sayings are the messages of the CLI, in the order in which they are tried, and what to do about each.
-var sayings = []struct {
+// knownMessages are the messages of the CLI, in the order in which they are tried, and what to do about each.
+var knownMessages = []struct {
 	pattern func() *regexp.Regexp
 	kind    error
 	advice  string
@@ -63,7 +63,7 @@ func (c *CLI) explain(r request, out result) error {
 	if out.timedOut {
 		return fault(ErrTimeout, "%s: no answer in time%s", r.doing, words)
 	}
-	for _, s := range sayings {
+	for _, s := range knownMessages {
 		if s.pattern().MatchString(said) {
 			err := fmt.Errorf("%s: %s%s", r.doing, brief(said), s.advice)
 			if s.kind == nil {
@@ -76,7 +76,7 @@ func (c *CLI) explain(r request, out result) error {
 	case out.cut:
 		return fault(ErrOutput, "%s: it printed more than %d MiB, and its answer was cut off: have the process ask for less at once, with large inputs in files", r.doing, outputLimit>>20)
 	case out.code == 126 || out.code == 127:
-		return fmt.Errorf("%s: %s does not run%s: is node installed?", r.doing, c.shown(), words)
+		return fmt.Errorf("%s: %s does not run%s: is node installed?", r.doing, c.commandLine(), words)
 	case out.code == 1 && own:
 		return fmt.Errorf("%s: %s", r.doing, brief(said))
 	}
@@ -95,7 +95,7 @@ func (c *CLI) explain(r request, out result) error {
 	case out.code > 0:
 		hint = ": does the process end the program, or leave a rejected promise alone?"
 	}
-	return fault(ErrOutput, "%s: %s %s without an answer%s%s", r.doing, c.shown(), how, words, hint)
+	return fault(ErrOutput, "%s: %s %s without an answer%s%s", r.doing, c.commandLine(), how, words, hint)
 }
 
 // thrown matches the first line of a stack trace.
@@ -108,7 +108,7 @@ var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 // command's name in brackets; the error that ended the program; or else all of the output, which is the CLI's own
 // only when it makes a run.
 func message(command string, stderr []byte) (said string, own bool) {
-	if e, ok := find(stderr, func(e gjson.Result) bool {
+	if e, ok := findObject(stderr, func(e gjson.Result) bool {
 		return e.Get("name").Str != "" && e.Get("message").Str != "" && e.Get("category").Str != ""
 	}); ok {
 		said := e.Get("message").Str

@@ -30,18 +30,18 @@ func TestAnswersAmongOtherThings(t *testing.T) {
 		"behind no JSON":  strings.Repeat("{\"a\":\n", 900) + "\n" + answer,
 		"in Windows form": "{ \r\n" + answer[1:] + "\r\n",
 	} {
-		a, ok := find([]byte(output), anyIteration)
+		a, ok := findObject([]byte(output), anyIteration)
 		require.True(t, ok, name)
 		assert.Equal(t, "r1", a.Get("metadata.runId").Str, name)
 	}
 	for _, output := range []string{"", "{", answer[:len(answer)-1], "[", `{"status":"odd","reason":"","metadata":{"runId":"r1"}}`, `{"status":"waiting","reason":"","metadata":{"runId":"r1"}}`} {
-		_, ok := find([]byte(output), anyIteration)
+		_, ok := findObject([]byte(output), anyIteration)
 		assert.False(t, ok, output)
 	}
 }
 
 func TestMembersOfAnyType(t *testing.T) {
-	a, ok := find([]byte(`{"status":"waiting","reason":1,"metadata":{"runId":"r1"},"nextActions":[
+	a, ok := findObject([]byte(`{"status":"waiting","reason":1,"metadata":{"runId":"r1"},"nextActions":[
 		{"effectId":"E","kind":{"a":1},"labels":[1,"b",null],"requestedAt":7,"inputsRef":null,"schedulerHints":{"sleepUntilEpochMs":"soon"}},
 		{"labels":"c","schedulerHints":null,"requestedAt":"2026-01-02T03:04:05.006Z"},{"schedulerHints":{"sleepUntilEpochMs":1e300}}]}`), anyIteration)
 	require.True(t, ok)
@@ -60,7 +60,7 @@ func TestEndOfLongOutput(t *testing.T) {
 	}
 	_, err := kept.Write([]byte("the end"))
 	require.NoError(t, err)
-	b, _ := kept.look()
+	b, _ := kept.snapshot()
 	assert.True(t, bytes.HasSuffix(b, []byte("the end")))
 	assert.LessOrEqual(t, len(b), 1000)
 	assert.GreaterOrEqual(t, len(b), 500)
@@ -77,7 +77,7 @@ func FuzzFind(f *testing.F) {
 	}
 	const answer = "{\n  \"status\": \"failed\",\n  \"reason\": \"failed\",\n  \"metadata\": {\"runId\": \"r1\"}\n}\n"
 	f.Fuzz(func(t *testing.T, output []byte, noise string) {
-		if a, ok := find(output, anyIteration); ok {
+		if a, ok := findObject(output, anyIteration); ok {
 			_ = iterationOf(a)
 		}
 		said, _ := message("run:iterate", output)
@@ -87,7 +87,7 @@ func FuzzFind(f *testing.F) {
 		if strings.ContainsAny(noise, "{") {
 			return
 		}
-		a, ok := find([]byte(noise+answer+noise), anyIteration)
+		a, ok := findObject([]byte(noise+answer+noise), anyIteration)
 		require.True(t, ok)
 		assert.Equal(t, Failed, a.Get("status").Str)
 	})

@@ -41,8 +41,8 @@ func (r run) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
 // retryPause is the pause before the CLI is called again after it did not get the run's lock.
 const retryPause = 250 * time.Millisecond
 
-// writing calls do, which writes to a run, under heartbeat's lock. It first removes what killed writers left.
-func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
+// underLock calls do, which writes to a run, under heartbeat's lock. It first removes what killed writers left.
+func (c *CLI) underLock(ctx context.Context, r run, do func() error) (err error) {
 	lock, err := r.lock(ctx, c.wait())
 	if err != nil {
 		return err
@@ -51,12 +51,12 @@ func (c *CLI) writing(ctx context.Context, r run, do func() error) (err error) {
 	if err := r.finishRepair(c); err != nil {
 		return err
 	}
-	return c.retrying(ctx, r, do)
+	return c.retryLocked(ctx, r, do)
 }
 
-// retrying repeats do while other processes hold the CLI's own lock. The CLI waits ten seconds for the lock, but
+// retryLocked repeats do while other processes hold the CLI's own lock. The CLI waits ten seconds for the lock, but
 // not if it loses a race, or if the lock cannot be read.
-func (c *CLI) retrying(ctx context.Context, r run, do func() error) error {
+func (c *CLI) retryLocked(ctx context.Context, r run, do func() error) error {
 	for late := time.Now().Add(c.wait()); ; {
 		if err := errors.Join(r.clearLock(c), r.sweepJournal(c)); err != nil {
 			return err

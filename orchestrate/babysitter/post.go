@@ -62,7 +62,7 @@ func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Re
 		args = append(args, "--started-at", result.StartedAt.UTC().Format(form), "--finished-at", result.FinishedAt.UTC().Format(form))
 	}
 	if result.Metadata != nil {
-		if file, err := kept(result.Metadata); err != nil {
+		if file, err := writeTemp(result.Metadata); err != nil {
 			c.note("the result of the effect %s of the run %s is posted without its metadata: %v: free that folder, or name another one in TMPDIR", effectID, r.dir, err)
 		} else {
 			defer os.Remove(file)
@@ -72,9 +72,9 @@ func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Re
 	q := request{
 		doing: fmt.Sprintf("post the result of the effect %s of the run %s", effectID, r.dir), command: "task:post", dir: Project(r.dir),
 		args: args, stdin: payload, timeout: postTimeout + time.Duration(len(payload)>>20)*time.Second,
-		answer: object(func(a gjson.Result) bool { return a.Get("status").Str == status && a.Get("committed").IsObject() }),
+		answer: answerWhere(func(a gjson.Result) bool { return a.Get("status").Str == status && a.Get("committed").IsObject() }),
 	}
-	return c.writing(ctx, r, func() error {
+	return c.underLock(ctx, r, func() error {
 		err := c.postOnce(ctx, of, q, effectID)
 		if errors.Is(err, ErrTimeout) || errors.Is(err, ErrOutput) {
 			c.note("%v: it has no result, so it is posted again", err)

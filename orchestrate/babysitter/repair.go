@@ -27,7 +27,7 @@ type Repaired struct {
 // even if nothing is wrong with it.
 func (c *CLI) Repair(ctx context.Context, of *runs.Run) (done Repaired, err error) {
 	r := run{of.Dir(), of.ID()}
-	err = c.writing(ctx, r, func() (err error) {
+	err = c.underLock(ctx, r, func() (err error) {
 		done, err = c.repair(ctx, r)
 		return err
 	})
@@ -42,7 +42,7 @@ func (c *CLI) repair(ctx context.Context, r run) (Repaired, error) {
 	}
 	a, err := c.call(ctx, request{
 		doing: "repair the journal of the run " + r.dir, command: "run:repair-journal", args: []string{r.dir, "--json"}, dir: Project(r.dir), timeout: repairTimeout,
-		answer: object(func(a gjson.Result) bool { return a.Get("repaired").Bool() }),
+		answer: answerWhere(func(a gjson.Result) bool { return a.Get("repaired").Bool() }),
 	})
 	events := func(what string) int { return int(a.Get("journal." + what).Int()) }
 	return Repaired{
@@ -81,7 +81,7 @@ func (c *CLI) Reopen(ctx context.Context, of *runs.Run, effectID string) error {
 		return err
 	}
 	moved := false
-	return c.writing(ctx, r, func() error { // called again while others hold the CLI's lock
+	return c.underLock(ctx, r, func() error { // called again while others hold the CLI's lock
 		if !moved {
 			if err := r.setResultAside(effectID); err != nil {
 				return fmt.Errorf("have effect %s of the run %s wait again: %w", effectID, r.dir, err)

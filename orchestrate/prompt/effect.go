@@ -46,14 +46,14 @@ func (e Effect) get(path string) gjson.Result { return gjson.GetBytes(e.Task, pa
 // MessageCounts reports whether the last message of the turn is the result, as text, if none was handed over. This
 // holds for an agent or a skill that may answer freely.
 func (e Effect) MessageCounts() bool {
-	return (e.known() == "agent" || e.known() == "skill") && e.Schema() == nil
+	return (e.knownKind() == "agent" || e.knownKind() == "skill") && e.Schema() == nil
 }
 
 // TimeLimit is how long an agent, a skill or an orchestrator task may take, or 0 if the task does not say.
 // Processes put it in several places.
 func (e Effect) TimeLimit() time.Duration {
 	var of gjson.Result
-	switch e.known() {
+	switch e.knownKind() {
 	case "agent", "skill":
 		of = e.get(e.Kind)
 	case "orchestrator_task":
@@ -88,7 +88,7 @@ func (e Effect) writeHandOver(w *writer) {
 		}
 	}
 	value, output := filepath.Join(filepath.Dir(e.TaskFile), "output.json"), filepath.Join(filepath.Dir(e.TaskFile), "output.txt")
-	switch e.known() {
+	switch e.knownKind() {
 	case "shell", "node":
 		if e.get(e.Kind+".captureOutput").Type == gjson.False {
 			w.line("What it prints is not wanted. Once it has ended, hand that over:")

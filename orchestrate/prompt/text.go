@@ -17,7 +17,7 @@ func (e Effect) Text() string {
 	if title != "" {
 		title = ": " + strconv.Quote(cut(title, 200))
 	}
-	w.line("The run ", name(e.RunID), " ", kinds[e.known()], title, " (effect ", name(e.ID), ").")
+	w.line("The run ", name(e.RunID), " ", kinds[e.knownKind()], title, " (effect ", name(e.ID), ").")
 	w.gap()
 	if d := text(e.get("description")); d != "" {
 		w.block("", d)
@@ -25,7 +25,7 @@ func (e Effect) Text() string {
 	e.body(&w)
 	inputs := e.get("inputs")
 	switch {
-	case e.Kind == "breakpoint", e.known() == "": // the body has them already
+	case e.Kind == "breakpoint", e.knownKind() == "": // the body has them already
 	case e.InputsFile != "":
 		w.gap()
 		w.line("Its inputs are in ", words.Shell(e.InputsFile), ".")
@@ -53,8 +53,8 @@ var kinds = map[string]string{
 	"":                  "asks for a task of a kind of its own",
 }
 
-// known returns the kind, or "" if it is unknown or the task lacks what the kind needs.
-func (e Effect) known() string {
+// knownKind returns the kind, or "" if it is unknown or the task lacks what the kind needs.
+func (e Effect) knownKind() string {
 	known := false
 	switch e.Kind {
 	case "node", "shell", "agent", "skill":
@@ -71,7 +71,7 @@ func (e Effect) known() string {
 }
 
 func (e Effect) body(w *writer) {
-	switch e.known() {
+	switch e.knownKind() {
 	case "node", "shell":
 		e.program(w)
 	case "agent":

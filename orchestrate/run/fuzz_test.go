@@ -49,7 +49,7 @@ func FuzzEvent(f *testing.F) {
 		}
 		require.True(t, json.Valid(text))
 		s := State{effects: map[string]EffectStatus{}, keys: map[string]bool{}}
-		if s.add(e) == nil {
+		if s.apply(e) == nil {
 			assert.Equal(t, 1, s.LastSeq)
 			for _, x := range s.Pending {
 				assert.Equal(t, Requested, s.Effect(x.ID))

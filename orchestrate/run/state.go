@@ -122,7 +122,7 @@ func (r *Run) read() (s State, err error) {
 		if err != nil {
 			return s, err
 		}
-		if err := s.add(e); err != nil {
+		if err := s.apply(e); err != nil {
 			return s, fault(e.seq, names[i], err)
 		}
 	}
@@ -153,7 +153,7 @@ func (r *Run) explain(err error) error {
 	return fmt.Errorf("read the journal of run %s: %w: %w", r.id, d, ErrCorrupt)
 }
 
-func (s *State) add(e event) (err error) {
+func (s *State) apply(e event) (err error) {
 	switch e.kind {
 	case runCreated, runCompleted:
 		s.life = e.kind

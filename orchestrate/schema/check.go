@@ -56,7 +56,7 @@ func Check(schema, value []byte) error {
 	}
 	verdict := make(chan error, 1)
 	go func() {
-		_, err := guarded(func() (any, error) { return nil, s.Validate(v) })
+		_, err := recovered(func() (any, error) { return nil, s.Validate(v) })
 		verdict <- err
 	}()
 	select {
@@ -103,8 +103,8 @@ func deeper(v any, n int) bool {
 	return slices.ContainsFunc(below, func(e any) bool { return deeper(e, n-1) })
 }
 
-// guarded turns a panic of the library into an error: the library panics on some invalid schemas.
-func guarded[T any](do func() (T, error)) (v T, err error) {
+// recovered turns a panic of the library into an error: the library panics on some invalid schemas.
+func recovered[T any](do func() (T, error)) (v T, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%.200v", p)
@@ -120,7 +120,7 @@ func sentence(err error) string {
 		place := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "validating "), ": "+inner.Error())
 		place = strings.TrimPrefix(place, "root")
 		if step, below := strings.CutPrefix(place, at+"/"); below { // not by a reference
-			path += part(step)
+			path += placeOf(step)
 		}
 		at = place
 	}
@@ -135,8 +135,8 @@ func sentence(err error) string {
 	return path + ": " + what
 }
 
-// part returns the part of a value that a part of its schema is for.
-func part(step string) string {
+// placeOf returns the part of a value that a part of its schema is for.
+func placeOf(step string) string {
 	keyword, name, _ := strings.Cut(step, "/")
 	switch keyword {
 	case "properties":
@@ -170,7 +170,7 @@ func compile(text []byte) (*jsonschema.Resolved, error) {
 	default:
 		return nil, errors.New("it is neither an object nor true or false")
 	}
-	return guarded(func() (*jsonschema.Resolved, error) {
+	return recovered(func() (*jsonschema.Resolved, error) {
 		root := new(jsonschema.Schema)
 		if err := json.Unmarshal(text, root); err != nil {
 			return nil, err

@@ -93,7 +93,7 @@ func (p places) check() error {
 		if s.ID != "" && !strings.HasPrefix(s.ID, "#") {
 			return fmt.Errorf("$id %.100q: only the root may have one", s.ID)
 		}
-		if _, err := p.ways(s, known); err != nil {
+		if _, err := p.countWays(s, known); err != nil {
 			return err
 		}
 	}
@@ -104,8 +104,8 @@ func (p places) check() error {
 // 32nd more at each level above them. So some 200 can be nested: to tell what is wrong below thousands takes a gigabyte.
 const maxWays = 10_000
 
-// ways counts them. known has the count of each schema, 0 while it is being made.
-func (p places) ways(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (sum int, err error) {
+// countWays counts them. known has the count of each schema, 0 while it is being made.
+func (p places) countWays(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (sum int, err error) {
 	if n, ok := known[s]; ok {
 		if n == 0 {
 			return 0, errors.New("a $ref leads back to itself without descending into the value")
@@ -116,7 +116,7 @@ func (p places) ways(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (su
 	same := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else},
 		slices.Collect(maps.Values(s.DependentSchemas)), slices.Collect(maps.Values(s.DependencySchemas)))
 	if s.Ref != "" {
-		to, err := p.at(s.Ref)
+		to, err := p.follow(s.Ref)
 		if err != nil {
 			return 0, err
 		}
@@ -127,7 +127,7 @@ func (p places) ways(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (su
 		if sub == nil {
 			continue
 		}
-		below, err := p.ways(sub, known)
+		below, err := p.countWays(sub, known)
 		if err != nil {
 			return 0, err
 		}
@@ -139,8 +139,8 @@ func (p places) ways(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (su
 	return sum, nil
 }
 
-// at follows a reference within the schema.
-func (p places) at(ref string) (*jsonschema.Schema, error) {
+// follow follows a reference within the schema.
+func (p places) follow(ref string) (*jsonschema.Schema, error) {
 	fragment, within := strings.CutPrefix(ref, "#")
 	if !within {
 		return nil, fmt.Errorf("$ref %.100q: it must lead to a place in the schema itself (#...); nothing is fetched", ref)
