@@ -61,7 +61,7 @@ const notifyTime = 45 * time.Second
 // hasEnded begins the sign of a launcher that has ended. Package see parses it.
 const hasEnded = "has ended"
 
-// lastWords is the sign that the launcher leaves for later status queries: why it gave up.
+// lastWords returns the sign that the launcher leaves for later status queries: why it gave up.
 func (e *ending) lastWords() string {
 	if e.reason.Person() || e.reason.passes() {
 		return hasEnded + ": " + string(e.reason) + ": " + e.detail
@@ -109,8 +109,8 @@ func (r Reason) passes() bool {
 	return slices.Contains([]Reason{Trouble, Full, Exhausted}, r)
 }
 
-// ReasonOf sorts an error that keeps the work from beginning. An error not known to pass is one
-// that a person has to fix.
+// ReasonOf returns the reason for an error that keeps the work from beginning. A person has to fix
+// an error that is not known to pass.
 func ReasonOf(err error) Reason {
 	var busy claim.BusyError
 	switch {
@@ -124,9 +124,8 @@ func ReasonOf(err error) Reason {
 	return SetUp
 }
 
-// classify sorts an error. Once a session has worked, the set-up was right, so an unknown error is
-// taken to pass. Settings that switch hooks off are a person's work, and only Persist waits for
-// that.
+// classify returns the reason for an error. Once a session has worked, the set-up was right, so an unknown
+// error is taken to pass. A person has to mend settings that switch hooks off; only Persist waits for that.
 func (r *run) classify(err error) Reason {
 	reason := ReasonOf(err)
 	rights := errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
@@ -141,10 +140,10 @@ func (r *run) classify(err error) Reason {
 	return reason
 }
 
-// hasWorked reports whether any session has started, by its hook's word.
+// hasWorked reports whether the hook of any session has reported its start.
 func (r *run) hasWorked() bool { return len(r.report.SessionIDs) > 0 }
 
-// stuck returns nil for no error.
+// stuck returns the ending for an error, nil for none, and counts a failed try.
 func (r *run) stuck(err error) *ending {
 	if err == nil {
 		return nil
@@ -166,6 +165,7 @@ type trouble struct {
 // notifyAfter is how long a passing trouble may last before a person is notified.
 const notifyAfter = time.Minute
 
+// mustNotify reports whether to notify a person of why, at most once.
 func (t *trouble) mustNotify(why Reason, now time.Time) bool {
 	if slices.Contains(t.notified, why) || !why.Person() && now.Sub(t.since) < notifyAfter {
 		return false

@@ -14,13 +14,13 @@ import (
 // followPoll is how often the files are polled where the system sends no events.
 const followPoll = 5 * time.Second
 
-// follower tells what happens in the inbox, as `heartbeat log --follow` does.
+// follower logs what happens in the inbox, as `heartbeat log --follow` does.
 type follower struct {
 	box     *inbox.Inbox
 	log     *history.Log
 	say     func(time.Time, string)
 	watcher *inbox.Watcher
-	changed chan struct{} // has a value after each look
+	changed chan struct{} // has a value after each poll
 	done    chan struct{}
 	stopped chan struct{}
 
@@ -29,10 +29,10 @@ type follower struct {
 	waiter   *inbox.Waiter
 	answered int
 	observer func(history.Event)
-	trouble  string // the error of the last look, "" for none
+	trouble  string // the error of the last poll, "" for none
 }
 
-// follow opens the files at their present ends. say gets a line for each later event, once begin is called.
+// follow opens the files at their present ends. Once begin is called, say gets a line for each later event.
 func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	log, err := history.Follow(box)
 	if err != nil {
@@ -41,7 +41,7 @@ func follow(box *inbox.Inbox, say func(time.Time, string)) (*follower, error) {
 	return &follower{box: box, log: log, say: say, changed: make(chan struct{}, 1), done: make(chan struct{}), stopped: make(chan struct{})}, nil
 }
 
-// begin begins to look, and calls poke after each look.
+// begin starts to poll, and calls poke after each poll.
 func (f *follower) begin(poke func()) {
 	f.watcher = f.box.WatchAll(followPoll)
 	go func() {
@@ -66,16 +66,16 @@ func (f *follower) close() {
 	if f.watcher != nil {
 		close(f.done)
 		<-f.stopped
-		_ = f.watcher.Close() // nothing is read any more
+		_ = f.watcher.Close() // nothing reads it any more
 	}
 	_ = f.log.Close() // only read
 }
 
-// observe passes further events of the inbox to hear, nil for nobody.
-func (f *follower) observe(hear func(history.Event)) {
+// observe passes further events of the inbox to observer, nil for nobody.
+func (f *follower) observe(observer func(history.Event)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.observer = hear
+	f.observer = observer
 }
 
 // counts returns the number of entries answered since the launcher began, and the entry in flight.
@@ -85,17 +85,17 @@ func (f *follower) counts() (answered int, inFlight *inbox.Delivery) {
 	return f.answered, f.inFlight
 }
 
-// waitingHook is the hook that waits to wake the session, as the last look found it.
+// waitingHook returns the hook that waits to wake the session, as of the last poll.
 func (f *follower) waitingHook() *inbox.Waiter {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.waiter
 }
 
-// readsAtMost bounds the reads of one look.
-const readsAtMost = 10
+// maxReads bounds the reads of one poll.
+const maxReads = 10
 
-// poll tells what has happened since the last look, in that order.
+// poll reports what has happened since the last poll, in order.
 func (f *follower) poll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -107,14 +107,14 @@ func (f *follower) poll() {
 	// The files are read until none has anything new: of two events in a row, the later one may be in
 	// the file that is read first.
 	var news []history.Event
-	for n := 0; err == nil && n < readsAtMost; n++ {
+	for n := 0; err == nil && n < maxReads; n++ {
 		var more []history.Event
 		if more, err = f.log.Next(); len(more) == 0 {
 			break
 		}
 		news = append(news, more...)
 	}
-	f.log.Notes() // an operator's own lines are none of ours
+	f.log.Notes() // drops the notes on lines that an operator wrote
 	history.Sort(news)
 	for _, e := range news {
 		f.report(e)

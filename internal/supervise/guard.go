@@ -14,7 +14,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// creditTo returns what credits events of the inbox to a session.
+// creditTo returns the observer that credits events of the inbox to a session.
 func (r *run) creditTo(s *session) func(history.Event) {
 	return func(e history.Event) {
 		switch inbox.EventKind(e.Event) {
@@ -46,20 +46,21 @@ func (r *run) onQuestion(s *session, reason string) {
 	}
 }
 
-const reportDelay = 10 * time.Second // a client may have shown a question for so long when its hook reports it
+// reportDelay is how long a client may show a question before its hook reports it.
+const reportDelay = 10 * time.Second
 
 type lookout struct {
 	*run
 	s       *session
-	drawn   int64 // the session's drawn count at the last look
+	drawn   int64 // the session's drawn count at the last check
 	text    string
 	sight   screen.Sight
 	since   time.Time // when it was last seen doing its job
-	up      bool      // it had started by the last look
+	up      bool      // it had started by the last check
 	lost    time.Time // when the waiting hook was first seen gone, zero while it is there
-	free    time.Time // when the screen last kept nobody waiting, or somebody was there to answer
+	free    time.Time // when the screen last asked nothing in vain, or somebody was there to answer
 	shown   time.Time // when the screen last began to ask
-	asks    bool      // the screen asked by the last look
+	asks    bool      // the screen asked at the last check
 	noticer noticer
 }
 
@@ -125,7 +126,7 @@ func (l *lookout) checkStart(before screen.Sight) {
 	}
 }
 
-// checkDraining ends a session that should drain but sits at its prompt: it got none, or its hook could not ask for the end.
+// checkDraining ends a draining session that sits at its prompt: it was given none, or its hook could not ask for the end.
 func (l *lookout) checkDraining() {
 	var tasks recovery.TaskWait // of the entry in flight
 	if _, flying := l.follow.counts(); flying != nil {
@@ -145,7 +146,7 @@ func (l *lookout) checkDraining() {
 	}
 }
 
-// notStarted says what keeps a session from starting. An unknown reason may go away by itself.
+// notStarted returns what keeps a session from starting. An unknown reason may go away by itself.
 func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	text := s.screen.Text()
 	sight := r.Client.Recognise(text)
@@ -169,7 +170,7 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	return e, false
 }
 
-// waiterPatience is how long the session may take to end, or to start another waiting hook, once one is gone.
+// waiterPatience is how long the session may take to end or to start another waiting hook, once its waiting hook is gone.
 const waiterPatience = 2 * time.Second
 
 // checkWaker ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
@@ -206,8 +207,8 @@ func (s *session) endAsking(reason string) {
 	s.end(verdict{asked: true, text: "it waits for a person, and nobody is there: " + reason})
 }
 
-// inVain reports whether an open dialog keeps something from the session. Clients work on beneath one that somebody has
-// opened, but take up no prompt and cannot end. What Claude Code itself asks, its hooks report.
+// inVain reports whether an open dialog holds the session up. Beneath a dialog that somebody has opened, a client works
+// on, but takes up no prompt and cannot end. Hooks report what Claude Code itself asks.
 func (l *lookout) inVain() bool {
 	_, d := l.follow.counts()
 	switch {
@@ -248,7 +249,7 @@ func (l *lookout) checkQuestion() {
 	}
 }
 
-// record notes what the client tells no hook, for status and --notify.
+// record notes what the client reports to no hook, for status and --notify.
 func (l *lookout) record(note func(inbox.InSession) error) {
 	if !l.s.client.Mute {
 		return
@@ -274,7 +275,7 @@ type noticer struct {
 	silent bool      // say nothing about a prompt
 }
 
-// notice returns what to say about a screen, "" for nothing.
+// notice returns a line for the log about a screen, "" for none.
 func (n *noticer) notice(sight screen.Sight, text string, worked bool, now time.Time) string {
 	n.begun = n.begun || worked || sight.Kind == screen.Busy
 	if sight.Kind != screen.Ready {

@@ -23,7 +23,6 @@ import (
 // Mode says when the work is done.
 type Mode string
 
-// The modes.
 const (
 	// Drain ends the session once nothing waits in the inbox.
 	Drain Mode = "drain"
@@ -74,7 +73,7 @@ type Options struct {
 
 // Wiring is what each session is started with.
 type Wiring struct {
-	// Client is the client that the command starts; nil means to tell it by the command's name.
+	// Client is the client that the command starts; nil means to choose it by the command's name.
 	Client *client.Client
 	Hook   string // the path of heartbeat-stop
 	Tools  string // the path of heartbeat, "" to give sessions no agent tools
@@ -94,7 +93,7 @@ type Stopping struct {
 	DrainTimeout time.Duration
 }
 
-// Endurance says how long the launcher goes on.
+// Endurance says how long the launcher works.
 type Endurance struct {
 	// UntilDrained starts session after session while entries wait.
 	UntilDrained bool
@@ -111,13 +110,12 @@ type Endurance struct {
 // Reason is why the work ended.
 type Reason string
 
-// The reasons.
 const (
 	Drained        Reason = "drained"   // nothing waits
 	Left           Reason = "work left" // the session ended, and none was to follow
 	Busy           Reason = "busy"      // somebody else works on the inbox
 	Paused         Reason = "paused"
-	BackingOff     Reason = "backing off"    // for longer than is waited
+	BackingOff     Reason = "backing off"    // for longer than the launcher waits
 	Full           Reason = "disk full"      // no room for a commit or a session
 	Trouble        Reason = "trouble"        // a passing trouble keeps sessions from starting
 	Exhausted      Reason = "restarts"       // too many sessions in a row ended without an answer

@@ -75,7 +75,7 @@ func (r *run) nothingWaits(st state) *ending {
 	return e
 }
 
-// pausedBy ends the work because of a pause. It tells a pause caused by an API error from one that a person asked for.
+// pausedBy returns the ending for a pause. Its reason tells a pause after an API error from one that a person asked for.
 func pausedBy(p *inbox.Pause) *ending {
 	e := &ending{reason: Paused, detail: "delivery is paused, until `heartbeat resume`"}
 	if p.Until != nil {
@@ -104,7 +104,7 @@ func because(b *inbox.Backoff) string {
 	return ": " + words.Brief(b.Failure.String())
 }
 
-// canAwait reports whether to wait for something that ends at that time.
+// canAwait reports whether this launcher waits for something that ends at end.
 func (r *run) canAwait(end time.Time) bool {
 	p := &r.patient
 	if p.since.IsZero() || r.pace.answered > p.answered {
@@ -131,15 +131,15 @@ func (r *run) tooLong(end time.Time) string {
 	return ""
 }
 
-// excuse does not count a session that met an API error that is waited out: there only time and
-// the entry's attempts are limited.
+// excuse takes a session that met an API error out of the count, where such errors are waited out: only
+// time and the entry's attempts limit them.
 func (r *run) excuse(s *session) {
 	if r.Mode == Drain && r.Patience != 0 && s.failed.Load() {
 		r.pace.fruitless = max(0, r.pace.fruitless-1)
 	}
 }
 
-// wait is a hold on the next entry.
+// wait is a hold on delivery.
 type wait struct {
 	end  time.Time
 	what time.Time // identifies the wait: end may be computed anew
@@ -268,8 +268,8 @@ type pace struct {
 	notBefore time.Time // when the next session may begin
 }
 
-// sessionEnded counts a session. answered is the total of all sessions so far; broken says that this one
-// ended otherwise than intended; lasted that it was up long enough to count as an idle one.
+// sessionEnded counts a session. answered is the total of all sessions so far. broken says that this session did
+// not end as intended, lasted that it was up long enough to count as an idle one.
 func (p *pace) sessionEnded(answered int64, broken, lasted bool) {
 	p.fruitless++
 	p.faults = 0

@@ -48,7 +48,7 @@ func (s *service) ready() {
 // startTime is how long a start may take after a rest, and endTime an end after --drain-timeout, without its --grace.
 const startTime, endTime = 2 * time.Minute, 30 * time.Second
 
-// extendTimeout has the manager wait at least so long for the start or the stop that it waits for.
+// extendTimeout makes the manager wait at least that long for the start or the stop under way.
 func extendTimeout(by time.Duration) {
 	_, _ = daemon.SdNotify(false, fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", by.Microseconds()))
 }

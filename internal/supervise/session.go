@@ -34,7 +34,7 @@ type session struct {
 
 	cutShort bool  // set after the end: the order that ends all the work ended it
 	inOrder  bool  // set after the end: it ended as it should
-	watched  int64 // the drawn count at the watchdog's last look
+	watched  int64 // the drawn count when the watchdog was last fed
 }
 
 // verdict is why a session is ended.
@@ -86,8 +86,8 @@ func (s *session) printed(b []byte) {
 // asking reports whether the session waits for a person.
 func (s *session) asking() bool { return s.asks.Load() || s.awaits.Load() != nil }
 
-// promptPatience is how long a session must sit at its prompt before it may end, if a person
-// has entered something: the client turns to that once the entries are done.
+// promptPatience is how long a session must sit at its prompt before it may end, if a person has entered a line: the
+// client turns to that line once the entries are done.
 const promptPatience = 3 * time.Second
 
 // entered is what a person has entered at the session's terminal.
@@ -104,8 +104,8 @@ func (e *entered) noteLine() {
 	e.lines, e.waiting = true, time.Time{}
 }
 
-// mayEnd reports whether the session may be ended: as far as the screen shows, no line that a person
-// entered still waits for its answer. The client queues such lines while it works on entries.
+// mayEnd reports whether, as far as the screen shows, no line that a person entered still waits for its
+// answer. The client queues such lines while it works on entries.
 func (e *entered) mayEnd(sight screen.Kind) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -180,7 +180,7 @@ func (r *run) connect(s *session, o *terminal.Options) {
 					size = terminal.Size{Rows: uint16(rows), Cols: uint16(cols)}
 				}
 				select {
-				case <-sizes: // nobody has taken that one yet
+				case <-sizes: // drops a size that nobody has read
 				default:
 				}
 				sizes <- size

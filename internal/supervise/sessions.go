@@ -25,7 +25,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// runSession returns an ending if the work ends with the session.
+// runSession runs a session, and returns an ending if the work ends with it.
 func (r *run) runSession() *ending {
 	r.endRest()
 	if err := r.ready(); err != nil {
@@ -126,7 +126,7 @@ func (r *run) afterSession(s *session, o terminal.Outcome, err error) *ending {
 	case !intended(s, o):
 		r.Line(time.Now(), describeEnd(s, o))
 	case left:
-		r.Line(time.Now(), "the session was ended with an entry in flight: no hook has told that it was answered, so it counts as an orphan")
+		r.Line(time.Now(), "the session was ended with an entry in flight: no hook reported its answer, so it counts as an orphan")
 	}
 	if r.Resume && r.pace.early && s.ended().over == nil {
 		r.resume = s.name()
@@ -137,7 +137,7 @@ func (r *run) afterSession(s *session, o terminal.Outcome, err error) *ending {
 	return nil
 }
 
-// failedStart says why a session ended before it started. An unknown reason may go away by itself.
+// failedStart returns why a session ended before it started. An unknown reason may go away by itself.
 func (r *run) failedStart(s *session, o terminal.Outcome) *ending {
 	what := "the session ended before it started"
 	e, known := r.notStarted(s, what)
@@ -158,7 +158,7 @@ func intended(s *session, o terminal.Outcome) bool {
 	return o.Cause == terminal.Asked && !s.failed.Load() || o.Cause == terminal.Ended && o.Status.Exited() && o.Status.ExitStatus() == 0
 }
 
-// describeEnd words an end that was not intended.
+// describeEnd describes an end that was not intended.
 func describeEnd(s *session, o terminal.Outcome) string {
 	switch {
 	case s.ended().text != "":
@@ -170,7 +170,7 @@ func describeEnd(s *session, o terminal.Outcome) string {
 	case o.Status.Signaled():
 		return fmt.Sprintf("the session was ended by signal %d (%v)", o.Status.Signal(), o.Status.Signal())
 	}
-	last := "" // what it printed last before it gave up; a recognised screen is no such message
+	last := "" // the last words of a program that gave up; a recognised screen has none
 	if text := strings.TrimSpace(s.screen.Text()); text != "" && s.client.Recognise(text) == (screen.Sight{}) {
 		last = ": " + words.Brief(s.client.LastWords(text))
 	}
@@ -243,7 +243,7 @@ func (p *private) remove() {
 	}
 }
 
-// clientSession is what the next session gets. resume names the conversation to continue, "" for a new one.
+// clientSession returns what the next session gets. resume names the conversation to continue, "" for a new one.
 func (r *run) clientSession(resume string) client.Session {
 	args := []string{"--inbox", r.box.Path(), "--launched", "--lock", r.box.LockIdentity(), "--signal-file", r.Terminal.ExitSignal} // of the hook
 	if r.MaxEntries > 0 {

@@ -29,7 +29,7 @@ type state struct {
 	runs   stepped   // the result of stepping the runs, if nothing waits
 }
 
-// settle decides about what the last session left in flight, and returns what is to be done next.
+// settle settles what the last session left in flight, and returns what the inbox then holds.
 // If many entries are set aside, others get the lock between its transactions.
 func (r *run) settle(ctx context.Context) (st state, err error) {
 	for {
@@ -136,7 +136,7 @@ func fromView[T any](box *inbox.Inbox, read func(*inbox.View) (T, error)) (got T
 // readTotals reads the counts since the inbox's journal began.
 func readTotals(box *inbox.Inbox) (inbox.Totals, error) { return fromView(box, (*inbox.View).Totals) }
 
-// spent is everything ever spent, as far as the transcripts show.
+// spent returns everything ever spent, as far as the transcripts show.
 func spent(box *inbox.Inbox) (price.Amount, error) {
 	p, err := book.Spending(box, nil)
 	if err != nil {
@@ -154,7 +154,7 @@ func countQueued(box *inbox.Inbox) int64 {
 	return b.Entries
 }
 
-// delivered is the entry in flight by the last commit, nil for none. On a full disk the files may lag behind that.
+// delivered returns the entry in flight as of the last commit, which the files may lag behind on a full disk; nil for none.
 func delivered(box *inbox.Inbox) (*inbox.Delivery, error) {
 	return fromView(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
 }
@@ -182,7 +182,7 @@ func hasUnserved(box *inbox.Inbox, sits bool) bool {
 		next, err := v.Next(1)
 		return len(next) > 0, err
 	})
-	return err == nil && unserved // the follower says why
+	return err == nil && unserved // the follower reports an error
 }
 
 // settleAndStep settles what the last session left. If nothing waits in the inbox, it steps the runs, which may add entries.
@@ -212,7 +212,7 @@ func (r *run) settleAndStep() (st state, e *ending) {
 	if s.Waiting {
 		var failed error
 		if st, failed = r.settle(r.stop.asked); failed != nil || st.waits {
-			return st, r.stuck(failed) // what a run can do comes before what another cannot
+			return st, r.stuck(failed) // the work of one run comes before the trouble of another
 		}
 	}
 	if err != nil && (s.NotBefore.IsZero() || !r.canAwait(s.NotBefore)) {

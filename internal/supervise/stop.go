@@ -20,7 +20,7 @@ type windDown struct {
 	over  context.Context        // done with a hard end: another signal, or the end of --drain-timeout
 	why   atomic.Pointer[ending] // of a warm stop, or of the loss of the inbox's lock
 	cut   context.CancelFunc     // makes the hard end
-	lost  sync.Once              // the loss of the lock was told
+	lost  sync.Once              // reports the loss of the lock
 	// trouble is the last error of holding delivery back, "" for none.
 	trouble string
 }
@@ -67,8 +67,8 @@ func (r *run) heedStop() (callOff func()) {
 	return r.stop.cut
 }
 
-// lost returns an error once the inbox's folder, or the lock in it, is another one than this launcher works on. That
-// is a hard end: a second launcher may work in the new folder, where nothing is this one's to settle.
+// lost returns an error once the inbox's folder, or the lock in it, is no longer the one that this launcher works on.
+// That is a hard end: a second launcher may work in the new folder, where this one must settle nothing.
 func (r *run) lost() error {
 	err := claim.Lost(r.box, r.lock)
 	if err != nil {
@@ -135,13 +135,13 @@ func (r *run) endWarm(s *session) {
 	}
 }
 
-// holdBack stops delivery and reports whether an entry is in flight. If the stop cannot be
-// committed, no delivery can be either, or the session is ended amid one.
+// holdBack stops delivery and reports whether an entry is in flight. If the stop cannot be committed, no
+// delivery can be committed either, or the session is ended amid one.
 func (r *run) holdBack() (flying, held bool) {
 	tx, err := r.box.Begin(r.stop.over)
 	if err == nil {
 		flying = tx.InFlight() != nil
-		if err = r.lost(); err == nil { // otherwise it may be another's work that is held back
+		if err = r.lost(); err == nil { // otherwise it may hold back another launcher's work
 			err = tx.Holds().BeginStop()
 		}
 		if err == nil {

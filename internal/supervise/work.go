@@ -126,7 +126,7 @@ func (r *run) prepare() error {
 		return err
 	}
 	if r.Resume {
-		if d, err := delivered(r.box); err == nil && d != nil { // settle tells of an error
+		if d, err := delivered(r.box); err == nil && d != nil { // settle reports an error
 			r.resume = d.SessionID
 		}
 	}
@@ -140,7 +140,7 @@ func (r *run) loop() *ending {
 		if e != nil && r.shouldRetry(e) {
 			e = nil
 			for rest := time.Until(r.pace.notBefore); r.pace.faults > 0 && rest > 0 && r.stop.asked.Err() == nil; rest = time.Until(r.pace.notBefore) {
-				r.restFor(rest, nil) // each look at the inbox would be another try
+				r.restFor(rest, nil) // reading the inbox again would be another try
 			}
 		}
 		if e != nil {
@@ -171,7 +171,7 @@ func (r *run) round() *ending {
 	return nil
 }
 
-// recheckEvery is the longest rest before another look at the inbox. Timers stand still while the
+// recheckEvery is the longest rest before the inbox is read again. Timers stand still while the
 // machine sleeps, but waits end by the wall clock.
 const recheckEvery = 15 * time.Second
 
@@ -267,7 +267,7 @@ type between struct {
 	pace   pace
 }
 
-// publish publishes what the launcher does, and what keeps sessions from working.
+// publish shows others what the launcher does, and what keeps sessions from working.
 func (r *run) publish(text string) {
 	troubled := ""
 	if r.pace.fruitless > 0 {

@@ -151,7 +151,7 @@ func claudeTooOld(text string) string {
 }
 
 func claudeUnwired(s Session) string {
-	return "the session runs, and no hook has told of it: the command has to pass its arguments on to Claude Code (it got --settings), " +
+	return "the session runs, and no hook has reported it: the command has to pass its arguments on to Claude Code (it got --settings), " +
 		"and " + filepath.Base(s.Hook) + " has to be executable for this user: see heartbeat doctor"
 }
 

@@ -175,7 +175,7 @@ func toml(text string) string {
 }
 
 func codexUnwired(s Session) string {
-	return "the session runs, and no hook has told of it: Codex's first does with the first prompt, so give the command something to begin with, " +
+	return "the session runs, and no hook has reported it: Codex's first does with the first prompt, so give the command something to begin with, " +
 		"as in codex \"Read AGENTS.md\"; the command has to pass its arguments on to Codex (it got -c hooks...), " +
 		"a profile (-p) may not switch hooks off, and " + filepath.Base(s.Hook) + " has to be executable for this user"
 }
