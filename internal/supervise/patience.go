@@ -3,6 +3,7 @@ package supervise
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -218,9 +219,8 @@ func (r *run) limits() string {
 	if !r.Until.IsZero() {
 		all = append(all, "--until "+words.Stamp(r.Until))
 	}
-	args := cli.LimitArguments(r.Settings.Limits)
-	for i := 0; i+1 < len(args); i += 2 {
-		all = append(all, args[i]+" "+args[i+1])
+	for flag := range slices.Chunk(cli.LimitArguments(r.Settings.Limits), 2) {
+		all = append(all, strings.Join(flag, " "))
 	}
 	if names := r.Settings.Checks.Names(); len(names) > 0 {
 		all = append(all, "checks "+strings.Join(names, ", "))

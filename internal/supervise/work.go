@@ -137,14 +137,14 @@ func (r *run) prepare() error {
 func (r *run) loop() *ending {
 	for r.stop.asked.Err() == nil {
 		e := r.round()
-		if e != nil && r.shouldRetry(e) {
-			e = nil
-			for rest := time.Until(r.pace.notBefore); r.pace.faults > 0 && rest > 0 && r.stop.asked.Err() == nil; rest = time.Until(r.pace.notBefore) {
-				r.restFor(rest, nil) // reading the inbox again would be another try
-			}
+		if e == nil {
+			continue
 		}
-		if e != nil {
+		if !r.shouldRetry(e) {
 			return e
+		}
+		for r.pace.faults > 0 && time.Now().Before(r.pace.notBefore) && r.stop.asked.Err() == nil {
+			r.restFor(time.Until(r.pace.notBefore), nil) // reading the inbox again would be another try
 		}
 	}
 	return r.stopped()

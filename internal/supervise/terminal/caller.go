@@ -63,7 +63,7 @@ func (c *caller) makeRaw() error {
 	return nil
 }
 
-// Forget drops unread input of a terminal: nobody can tell whom it was for.
+// Forget drops unread input of a terminal: nobody knows whom it was for.
 func Forget(f *os.File) {
 	if term.IsTerminal(int(f.Fd())) && inForeground(f) {
 		forget(int(f.Fd()))
@@ -138,8 +138,8 @@ const (
 	lingerLimit = time.Minute
 )
 
-// passKeys passes what is typed at the caller's terminal to the command until the session begins to
-// end. From then on keys are read and dropped: they were meant for nobody else.
+// passKeys passes what is typed at the caller's terminal to the command until the session begins to end. It
+// then drops what is typed, which was meant for nobody else.
 func (s *session) passKeys() {
 	if s.caller.typing == nil {
 		return
@@ -153,10 +153,10 @@ func (s *session) passKeys() {
 	})
 }
 
-// ReadKeys passes what is typed at a terminal to got, from a goroutine of its own, until got says no; nil once the terminal
-// is gone. over is closed when nothing is read any more; stop waits for that. Where a read cannot be cancelled (/dev/tty on
-// macOS) the next key after it is lost.
-func ReadKeys(f *os.File, got func(keys []byte) (goOn bool)) (stop func(), over <-chan struct{}) {
+// ReadKeys passes what is typed at a terminal to pass, from a goroutine of its own, until pass returns false; nil once the
+// terminal is gone. over is closed when nothing is read any more; stop waits for that. Where a read cannot be cancelled
+// (/dev/tty on macOS), the key after stop is lost.
+func ReadKeys(f *os.File, pass func(keys []byte) (goOn bool)) (stop func(), over <-chan struct{}) {
 	done := make(chan struct{})
 	from, stop := io.Reader(f), func() {}
 	if keys, err := cancelreader.NewReader(f); err == nil {
@@ -170,12 +170,12 @@ func ReadKeys(f *os.File, got func(keys []byte) (goOn bool)) (stop func(), over 
 		defer close(done)
 		for buf := make([]byte, 4<<10); ; {
 			n, err := from.Read(buf)
-			if n > 0 && !got(buf[:n]) {
+			if n > 0 && !pass(buf[:n]) {
 				return
 			}
 			if err != nil {
 				if !errors.Is(err, cancelreader.ErrCanceled) {
-					got(nil)
+					pass(nil)
 				}
 				return
 			}
@@ -243,7 +243,7 @@ func (s *session) deafen() {
 	_ = s.ptmx.SetWriteDeadline(time.Now()) // also ends a write that is already blocked
 }
 
-// restoreCaller leaves the caller's terminal as it was found, and drops unread input.
+// restoreCaller restores the caller's terminal and drops its unread input.
 func (s *session) restoreCaller() {
 	s.deafen()
 	if s.out != nil && !s.draining.Load() { // an internal error cut the end short

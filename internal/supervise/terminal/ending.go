@@ -25,19 +25,19 @@ const (
 
 type ending struct {
 	outcome  Outcome
-	stopping bool // it was asked to end, or the command has ended and others run on
+	stopping bool // the session was asked to end, or the command has ended and other processes run on
 	family   guardian.Ending
 	alone    bool // this process has no child left
 	over     bool // no process of the session is left
 	grace    <-chan time.Time
-	wish     Cause            // why to end it as soon as it may; Ended for not yet
-	later    <-chan time.Time // when to ask again whether it may
+	wish     Cause            // why to end the session as soon as it may end; Ended for not yet
+	later    <-chan time.Time // when to check again whether it may
 	sweep    <-chan time.Time
 	killedAt time.Duration
 }
 
-// stop asks the command's process group to end. The other processes are asked after the command has
-// ended, so that it can end its own children in order.
+// stop asks the command's process group to end. The other processes are asked only after the command has
+// ended, so that the command can end its own children in order.
 func (s *session) stop(why Outcome) {
 	if s.stopping {
 		return // the first reason counts
@@ -54,7 +54,7 @@ func (s *session) beginGrace() {
 	s.grace = time.After(s.Grace)
 }
 
-// recordDeath records a death. The last one ends the session.
+// recordDeath records a death. The last death ends the session.
 func (s *session) recordDeath(d death) {
 	if d.leader {
 		s.family.Gone, s.outcome.Status = true, d.status
@@ -74,7 +74,7 @@ func (s *session) recordDeath(d death) {
 	}
 }
 
-// signalRest signals everybody who is left to end, and returns them.
+// signalRest signals the processes that are left to end, and returns them.
 func (s *session) signalRest() []machine.Entry {
 	left := guardian.Family(s.family.Leader, func(pid int) bool { return s.strangers[pid] })
 	// A child that has just died must still be reaped, unless strangers run on.
@@ -114,7 +114,7 @@ func (s *session) sweepUp() {
 	s.over = true
 }
 
-// abandon kills whatever is left when a run returns early. After an orderly end nothing is.
+// abandon kills what is left when [Run] returns early. An orderly end leaves nothing.
 func (s *session) abandon() {
 	if s.over {
 		return
@@ -134,8 +134,8 @@ func (s *session) abandon() {
 // pollEvery is how often to look for the file where the system sends no file events.
 const pollEvery = 250 * time.Millisecond
 
-// awaitFile has [session.asked] tell of the file of Options.ExitSignal. It first removes the file if an earlier session
-// left one.
+// awaitFile removes a file of Options.ExitSignal that an earlier session left, then starts to watch for it: once
+// the file appears, session.asked gets a value.
 func (s *session) awaitFile() error {
 	if s.ExitSignal == "" {
 		return nil
@@ -186,7 +186,7 @@ func (s *session) awaitFile() error {
 	return nil
 }
 
-// removeFile removes a file, if it is there, and no directory.
+// removeFile removes a file that may be missing, but no directory.
 func removeFile(path string) error {
 	if info, err := os.Lstat(path); err == nil && info.IsDir() {
 		return &fs.PathError{Op: "remove", Path: path, Err: errors.New("it is a directory")}

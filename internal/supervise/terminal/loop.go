@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// loop handles everything that happens until the session is over. It does not poll while nothing happens.
+// loop handles all events until the session is over. It does not poll.
 func (s *session) loop() (Outcome, error) {
 	var timeout, guard <-chan time.Time
 	if s.Timeout > 0 {
@@ -26,7 +26,7 @@ func (s *session) loop() (Outcome, error) {
 		case d := <-s.deaths:
 			s.recordDeath(d)
 		case <-first:
-			first = nil // closed, so it would be selected for ever
+			first = nil // a closed channel would be selected for ever
 			sig, _ := s.Signals.Signal()
 			s.stop(Outcome{Cause: Signalled, Signal: sig})
 		case <-second:
@@ -60,11 +60,11 @@ func (s *session) loop() (Outcome, error) {
 	return s.outcome, failure
 }
 
-// MayEndEvery is how often to ask again whether the session may end or a person's line goes on.
+// MayEndEvery is how often to check again whether the session may end.
 const MayEndEvery = 250 * time.Millisecond
 
 // end ends the session in order, once nobody types and, for the exit signal, once MayEnd allows it.
-// A cause that ends it in any case outranks the exit signal.
+// Every other cause outranks the exit signal.
 func (s *session) end(why Cause) {
 	if s.stopping {
 		return
@@ -88,7 +88,7 @@ func (s *session) end(why Cause) {
 }
 
 func (s *session) handle(sig os.Signal) {
-	if sig == syscall.SIGCONT { // another program had the terminal and may have changed its mode
+	if sig == syscall.SIGCONT { // another program may have used the terminal and changed its mode
 		if err := s.caller.makeRaw(); err != nil {
 			s.Note("%v", err)
 		}
@@ -101,8 +101,8 @@ func (s *session) handle(sig os.Signal) {
 // Idle says what to do about a command that prints nothing.
 type Idle struct {
 	Timeout time.Duration // how long without output is idle; 0 disables it
-	Prompt  string        // typed when it is idle, followed by Return
-	Retries int           // how often it is typed before the session is given up
+	Prompt  string        // typed, with Return, into an idle command
+	Retries int           // how often Prompt is typed before the session is given up
 	// Busy reports whether work is going on that ESC would interrupt; then no ESC is typed.
 	Busy func() bool
 }
@@ -112,8 +112,8 @@ const (
 	escape = "\x1b\x1b"
 	// escapePause lets the command handle ESC before the text arrives.
 	escapePause = 50 * time.Millisecond
-	// echoSettles is how long output after a keepalive may be its echo and so no sign of life.
-	echoSettles = 2 * time.Second
+	// echoTime is how long output after a keepalive may be its echo and so no sign of life.
+	echoTime = 2 * time.Second
 )
 
 type idleness struct {
@@ -123,14 +123,13 @@ type idleness struct {
 	typing  atomic.Bool // a keepalive is being typed
 }
 
-// checkIdle is called when the command may have been silent for too long. The silence begins at the
-// last output or keepalive.
+// checkIdle acts if the command has been silent for too long, since its last output or keepalive.
 func (s *session) checkIdle() {
 	if s.stopping {
 		return
 	}
 	i, printed := &s.idle, time.Duration(s.lastOutput.Load())
-	if i.tries > 0 && printed >= i.typedAt+escapePause+min(echoSettles, s.Idle.Timeout/2) {
+	if i.tries > 0 && printed >= i.typedAt+escapePause+min(echoTime, s.Idle.Timeout/2) {
 		i.tries = 0 // it works again
 	}
 	if rest := max(printed, i.typedAt) + s.Idle.Timeout - s.now(); rest > 0 {

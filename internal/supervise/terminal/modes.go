@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 )
 
-// private lists the private modes that are followed. Those on at rest are undone by setting them, the
-// others by resetting. Modes that a person may have set, such as the cursor's blinking, are left out.
+// private lists the private modes to follow. A mode that is on at rest is undone by setting it, any other by
+// resetting it. Modes that a person may have set, such as the cursor's blinking, are left out.
 var private = [...]struct {
 	number int
 	rest   bool
@@ -50,7 +50,7 @@ const (
 	settings
 )
 
-// Modes are how a program has set a terminal, compared with one at rest.
+// Modes are the settings in which a terminal differs from one at rest.
 type Modes struct {
 	undo   [settings]string // what brings each to rest, "" for one that is
 	depths [settings]int    // of the stacks
@@ -65,7 +65,7 @@ func (m *Modes) set(what int, on bool, undo string) {
 // deepest bounds the stacks, as terminals do.
 const deepest = 16
 
-// stack notes how deep a stack is. undo says what pops all of it.
+// stack notes how deep a stack is. undo returns what pops all of it.
 func (m *Modes) stack(what, depth int, undo func(depth int) string) {
 	depth = min(max(0, depth), deepest)
 	m.depths[what] = depth
@@ -78,7 +78,7 @@ type Follower struct {
 	parser *ansi.Parser
 }
 
-// Follow takes the program's next output.
+// Follow follows the program's next output.
 func (f *Follower) Follow(b []byte) {
 	if f.parser == nil {
 		f.parser = newParser(ansi.Handler{Execute: f.shift, HandleEsc: f.escape, HandleCsi: f.control, HandleOsc: f.osc})
@@ -112,7 +112,7 @@ func advance(p *ansi.Parser, b byte) {
 // maxBody bounds how much of a string is kept, in bytes.
 const maxBody = 64
 
-// whole reports whether no sequence is begun.
+// whole reports whether the parser is not within a sequence.
 func whole(p *ansi.Parser) bool { return p == nil || p.State() == parser.GroundState }
 
 // End returns what to print to end a begun sequence, nil for none, and follows it.
@@ -207,7 +207,7 @@ func (m *Modes) switches(is byte, args ansi.Params, on bool) {
 	}
 }
 
-// slot is the place of a private mode among the settings, -1 for one that is not followed.
+// slot returns the place of a private mode among the settings, -1 for one that is not followed.
 func slot(number int) int {
 	for i, p := range private {
 		if p.number == number {
@@ -217,7 +217,7 @@ func slot(number int) int {
 	return -1
 }
 
-// keyboard follows the kitty keyboard, whose stack is that of the screen that is shown.
+// keyboard follows the kitty keyboard, which has a stack for each screen.
 func (m *Modes) keyboard(how byte, n int) {
 	shown := keys
 	if m.Alternate() {
@@ -249,9 +249,9 @@ type Console struct {
 	to *os.File
 
 	mu     sync.Mutex
-	usual  *sync.Cond // signalled when no session may draw on the alternate screen any more
+	usual  *sync.Cond // signalled when the session may have left the alternate screen
 	modes  Follower
-	record func(undo []byte) // tells the guardian, nil for none
+	record func(undo []byte) // informs the guardian, nil for none
 }
 
 // NewConsole returns the console on f, nil if f is no terminal.
@@ -303,7 +303,7 @@ func (b beside) Write(text []byte) (int, error) {
 	return b.to.Write(text)
 }
 
-// follow tells the guardian, at each change, how to undo what the sessions set.
+// follow has record called at each change with what undoes the modes that the sessions set.
 func (c *Console) follow(record func(undo []byte)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

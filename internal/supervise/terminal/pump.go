@@ -23,7 +23,7 @@ const (
 var errSlow = errors.New("it is not being read")
 
 // Pump buffers at most 1 MiB for its writer. If the buffer is full and the writer takes less than
-// 16 KiB in a quarter of a second, Pump drops the buffer.
+// 16 KiB in a quarter of a second, the Pump drops the buffer.
 type Pump struct {
 	// Last, if set, is called from the writing goroutine after the last write, before [Pump.Flush] returns.
 	Last func()
@@ -34,8 +34,8 @@ type Pump struct {
 	mu      sync.Mutex
 	waiting []byte
 	closed  bool
-	hurried bool // drop what waits
-	taken   int  // chunks that the writer took or refused
+	hurried bool // waiting bytes are dropped
+	taken   int  // how many chunks the writer took or refused
 	stuckAt int  // the value of taken at the last drop
 	warned  sync.Once
 
@@ -46,7 +46,7 @@ type Pump struct {
 	done chan struct{} // everything was taken
 }
 
-// NewPump returns a pump to a writer. trouble is called once, with the reason, when bytes are dropped.
+// NewPump returns a pump to a writer. It calls trouble once, with the reason, when it drops bytes.
 func NewPump(to io.Writer, trouble func(error)) *Pump {
 	return &Pump{
 		to: to, trouble: trouble, stuckAt: -1, patience: patience, flushPatience: flushPatience,
@@ -79,7 +79,7 @@ func (p *Pump) Put(b []byte) {
 	poke(p.more)
 }
 
-// awaitStep waits, without the lock, for a chunk to be taken.
+// awaitStep waits, without the lock, until the writer takes a chunk. It reports false after the patience.
 func (p *Pump) awaitStep() bool {
 	p.mu.Unlock()
 	defer p.mu.Lock()

@@ -14,9 +14,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Recorder records output in asciinema's format (asciicast v2): a line of JSON for the header, and
-// one for each event. Its methods may be called from several goroutines. They do not wait
-// for the disk: lines that it does not take are dropped.
+// Recorder records output in asciinema's format (asciicast v2): a line of JSON for the header, and one for
+// each event. Several goroutines may call its methods, which drop lines rather than wait for the disk.
 type Recorder struct {
 	file *disk.File
 	pump *Pump
@@ -30,7 +29,7 @@ type Recorder struct {
 }
 
 // NewRecorder creates or replaces the file with mode 0600. It refuses symbolic links and anything else
-// that is not a regular file. trouble is called once, with the reason, when lines are dropped.
+// that is not a regular file. The recorder calls trouble once, with the reason, when it drops lines.
 func NewRecorder(path string, trouble func(error)) (*Recorder, error) {
 	file, err := replace(path)
 	if err != nil {
@@ -105,7 +104,7 @@ func (r *Recorder) Output(b []byte) {
 	r.rest = append(r.rest[:0], r.rest[whole:]...)
 }
 
-// print takes the first n bytes of the rest.
+// print records the first n bytes of the rest.
 func (r *Recorder) print(n int) {
 	if n > 0 {
 		r.event("o", string(r.rest[:n]))
@@ -132,7 +131,7 @@ func (r *Recorder) put() {
 	r.line.Reset()
 }
 
-// Close writes out what is left and ends the recording.
+// Close writes what is left and ends the recording.
 func (r *Recorder) Close() error {
 	r.mu.Lock()
 	r.print(len(r.rest))

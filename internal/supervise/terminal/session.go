@@ -21,7 +21,7 @@ import (
 	"heartbeat/internal/machine/signals"
 )
 
-// Options are what to run and what ends it.
+// Options say what to run and what ends it.
 type Options struct {
 	Command []string // a name without a slash is looked up in the PATH of Env
 	Dir     string   // the working directory, at which a command's relative path starts
@@ -54,7 +54,7 @@ type Options struct {
 	// Guard starts a process that kills what is left of the session if this process is killed. It
 	// needs Linux and a program that calls [guardian.Serve].
 	Guard bool
-	// Then is what that process does at last.
+	// Then is what that process does last.
 	Then guardian.Then
 
 	Watchers
@@ -68,14 +68,14 @@ type Streams struct {
 	Console *Console
 }
 
-// Watchers are told of the session as it goes on. Each may be nil.
+// Watchers are called as the session goes on. Each but Note may be nil.
 type Watchers struct {
 	// Started gets the command's pid, which is also its process group and session, before any of its output is read.
-	// Resized gets the terminal's size at the start and at each change. Both may be nil and must not block.
+	// Resized gets the terminal's size at the start and at each change. Neither may block.
 	Started func(pid int)
 	Resized func(Size)
-	// Watch, unless nil, gets everything that the command prints, before Stdout does, from its own
-	// goroutine. The command waits for it. b is valid only until Watch returns.
+	// Watch gets everything that the command prints, before Stdout does, from its own goroutine. The command
+	// waits for it. b is valid only until Watch returns.
 	Watch func(b []byte)
 
 	// Note gets a sentence about anything unusual. It must not block.
@@ -110,7 +110,7 @@ type session struct {
 	asked   <-chan struct{} // the file of ExitSignal has appeared
 	broken  chan error
 	done    chan struct{}  // closed at the end, so that no sender blocks
-	joined  sync.WaitGroup // goroutines that must end before the next session begins, whose events they would take
+	joined  sync.WaitGroup // goroutines that must end before the next session begins: they would consume its events
 	started time.Time
 	idle    idleness
 	ending
@@ -140,7 +140,7 @@ type typed struct {
 	typing   typing
 	deaf     atomic.Bool     // drop what is typed
 	cut      bool            // a line was begun when deaf was set
-	keysEnd  func()          // ends the reading of keys; nil while they are not read
+	keysEnd  func()          // ends the reading of keys; nil if none are read
 	keysOver <-chan struct{} // closed when nothing can be typed any more
 }
 
@@ -218,7 +218,7 @@ func (s *session) run() (Outcome, error) {
 	return outcome, err
 }
 
-// hasConsole says that a terminal shows the session.
+// hasConsole reports whether a terminal shows the session.
 func (s *session) hasConsole() bool { return s.Stdout != nil && s.Console != nil }
 
 // safely runs a function. A panic ends the session and restores the caller's terminal.

@@ -21,8 +21,8 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// open creates the terminal. This process keeps the command's side open too: after all processes of
-// the session have closed it, one may still open it again.
+// open creates the terminal. This process keeps the command's side open too: a process of the session may open
+// it again after all of them have closed it.
 func (s *session) open() error {
 	ptmx, tty, err := pty.Open()
 	if err != nil {
@@ -85,8 +85,8 @@ func (s *session) start(path string) (err error) {
 	return fmt.Errorf("%w: %s: %w", ErrCannotRun, s.Command[0], why)
 }
 
-// ignoredSignals are the signals that this process was started to ignore, such as SIGHUP by nohup.
-// They are read once, because the first use of a signal here changes the answer.
+// ignoredSignals returns the signals that this process was started to ignore, such as SIGHUP by nohup.
+// It asks only once, because the first use of a signal here changes the answer.
 var ignoredSignals = sync.OnceValue(func() (ignored []os.Signal) {
 	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT} { // Go overrules the others itself
 		if signal.Ignored(sig) {
@@ -96,8 +96,8 @@ var ignoredSignals = sync.OnceValue(func() (ignored []os.Signal) {
 	return ignored
 })
 
-// withDefaultSignals calls start so that its process ignores none of ignoredSignals: it has its own
-// terminal, whose keys and hangup are meant for it.
+// withDefaultSignals calls start so that the process it starts ignores none of ignoredSignals: that process
+// has its own terminal, whose keys and hangup are meant for it.
 func withDefaultSignals(start func() (int, error)) (int, error) {
 	ignored := ignoredSignals()
 	if len(ignored) == 0 {
@@ -116,8 +116,8 @@ var (
 	ErrCannotRun = errors.New("the command cannot be run")
 )
 
-// Find looks for the command as a shell in Options.Dir would. It returns the command's path, which may be relative to
-// that, or the error that [Run] would return, as far as that is known without running it.
+// Find finds the command as a shell in Options.Dir would. It returns the command's path, which may be relative to Dir,
+// or the error that [Run] would return, as far as that is known without running the command.
 func Find(o Options) (path string, err error) {
 	if err := checkDir(o.Dir); err != nil {
 		return "", err
@@ -144,6 +144,7 @@ func Find(o Options) (path string, err error) {
 	return "", fmt.Errorf("%w: %s is in no directory of PATH", ErrNotFound, name)
 }
 
+// checkDir returns an error if no process can work in dir.
 func checkDir(dir string) error {
 	info, err := os.Stat(dir)
 	switch {
@@ -160,7 +161,7 @@ func checkDir(dir string) error {
 	return nil
 }
 
-// checkProgram returns a path in dir, or an error if it is missing or not executable.
+// checkProgram returns path, which may be relative to dir, or an error if no executable file is there.
 func checkProgram(dir, path string) (string, error) {
 	file := path
 	if !filepath.IsAbs(path) {
@@ -180,7 +181,7 @@ func checkProgram(dir, path string) (string, error) {
 	return path, nil
 }
 
-// Variable returns a variable's value, "" for none. The last one of that name counts.
+// Variable returns the value of the last variable of that name, "" for none.
 func Variable(env []string, name string) string {
 	for _, kv := range slices.Backward(env) {
 		if value, found := strings.CutPrefix(kv, name+"="); found {
@@ -238,8 +239,9 @@ func (s *session) postGuardian() {
 	}
 }
 
-// onlyChild reports whether this process has no child but that one. It asks the kernel, since listing all processes is
-// slow. It asks again if a thread ends meanwhile, whose children may pass to a thread that was already asked.
+// onlyChild reports whether this process has no child but pid. It reads the kernel's lists of each thread's children,
+// since listing all processes is slow. If a thread ends meanwhile, it reads them again: the thread's children may have
+// passed to one whose list was already read.
 func onlyChild(pid string) bool {
 	for range 10 {
 		threads, err := os.ReadDir("/proc/self/task")
@@ -275,13 +277,13 @@ func (s *session) dismissGuardian() {
 }
 
 type death struct {
-	leader bool // it was the command
+	leader bool // the command died
 	status syscall.WaitStatus
 	alone  bool // no child is left
 }
 
-// reap returns when no child is left or the session is over, since a stranger may run on. It
-// reports the command's death together with whether it was the last.
+// reap reports deaths until no child is left or the session is over, since a stranger may run on. It
+// reports the command's death together with whether that was the last.
 func (s *session) reap(leader int) {
 	var last death
 	died, gone := false, false
@@ -310,7 +312,7 @@ func (s *session) reap(leader int) {
 // descendants. They do not belong to the session.
 func listStrangers() (strangers map[int]bool) {
 	strangers = map[int]bool{}
-	if guardian.Adopts && onlyChild("") { // no children at all, and listing all processes is slow
+	if guardian.Adopts && onlyChild("") { // no children at all: saves listing all processes
 		return strangers
 	}
 	for _, p := range guardian.Family(0, func(int) bool { return false }) {

@@ -11,10 +11,10 @@ import (
 )
 
 const (
-	// quiet is how long no key must have come for nobody to be typing.
+	// quiet is how long after the last key nobody counts as typing any more.
 	quiet = 2 * time.Second
-	// linePatience is how long a begun line keeps a session from being ended. A person who does not
-	// go on by then has left.
+	// linePatience is how long a begun line keeps a session from being ended. A person who has not continued by
+	// then has left.
 	linePatience = 10 * time.Minute
 	// limitPatience is linePatience once a limit has been reached.
 	limitPatience = time.Minute
@@ -22,16 +22,16 @@ const (
 	splits = 500 * time.Millisecond
 )
 
-// typing follows what a person types at a session's terminal. What a terminal reports by itself is
-// no key. Only for simple lines is it known whether one is begun; otherwise it counts as begun.
+// typing follows what a person types at a session's terminal. What a terminal reports by itself is no key. Whether
+// a line is begun is known only for simple lines; any other counts as begun.
 type typing struct {
 	entered func()      // called for each line entered, nil for none
-	menu    func() bool // reports whether single keys are asked for, not lines; nil for never
+	menu    func() bool // reports whether the screen takes single keys, not lines; nil for never
 
 	mu     sync.Mutex
 	parser *ansi.Parser
-	read   time.Time // when the last byte came
-	at     time.Time // when the last key came, zero for none
+	read   time.Time // when the last byte was read
+	at     time.Time // when the last key was read, zero for none
 	begun  bool
 	length int  // length of the line
 	unsure bool // the length is unknown, or the cursor is not at the line's end
@@ -40,8 +40,8 @@ type typing struct {
 	skip   int  // how many bytes of a report are still to come
 	letter bool // the next byte completes a key
 
-	pressed bool // what is being read has a key
-	lines   int  // how many lines that entered
+	pressed bool // the bytes being read contain a key
+	lines   int  // how many lines these bytes entered
 }
 
 func (t *typing) keys(b []byte, now time.Time) {
@@ -205,7 +205,7 @@ func (t *typing) coded(key, mods, event int) {
 	}
 }
 
-// rest is how long the session must not be ended yet, if nothing more is typed.
+// rest returns how long the session must not be ended yet, if nothing more is typed.
 func (t *typing) rest(now time.Time, line time.Duration) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
