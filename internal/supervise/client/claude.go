@@ -39,7 +39,7 @@ func ownArguments(args []string) []string {
 	return args
 }
 
-// ErrHooksOff says that settings keep the client from running hooks, so that a session would ask for nothing.
+// ErrHooksOff says that settings keep the client from running hooks, so that a session would ask for no entry.
 var ErrHooksOff = errors.New("a session would ask for nothing")
 
 func claudeCommand(_ context.Context, s Session) ([]string, error) {
@@ -169,7 +169,7 @@ func conversationOf(args []string, resume string, known bool) (session string, f
 	case asked.session != "":
 		return asked.session, nil, args
 	case asked.elsewhere || asked.fork:
-		return "", nil, args // the client finds it by a name or --continue
+		return "", nil, args
 	case asked.resume != "" || !known:
 		return asked.resume, nil, args
 	}
@@ -187,7 +187,7 @@ type conversationArgs struct {
 	session   string // --session-id
 	resume    string // --resume, if it is a session ID
 	fork      bool   // the conversation continues in another session
-	elsewhere bool   // the client finds it by itself
+	elsewhere bool   // the client finds the conversation, by a name or as its last
 	rest      []string
 }
 

@@ -8,9 +8,8 @@ import (
 	"heartbeat/internal/screen"
 )
 
-// RecogniseClaude classifies a screen (see [screen.Screen.Text]). It uses positions too, since a
-// conversation may quote a dialog: a dialog is at the end of the screen, where a conversation has
-// its input line.
+// RecogniseClaude classifies a screen (see [screen.Screen.Text]). A conversation may quote a dialog, so positions
+// count too: a dialog is at the end of the screen, where a conversation has its input line.
 func RecogniseClaude(text string) screen.Sight {
 	rows := rowsOf(text)
 	if top, bottom, ok := inputBox(rows); ok {
@@ -25,7 +24,6 @@ func RecogniseClaude(text string) screen.Sight {
 	return claudeDialog(rows)
 }
 
-// rowsOf are the rows of a screen's text.
 func rowsOf(text string) []string { return strings.Split(strings.TrimRight(text, " \n"), "\n") }
 
 // recogniseRefusal recognises why the client gave up, which it prints at the margin.
@@ -114,7 +112,7 @@ const marker = "❯"
 // minRule is the shortest line that counts as one across the screen.
 const minRule = 20
 
-// isRule reports whether a row is a line across the screen. The lines around the input may contain a name.
+// isRule reports whether a row is a line across the screen. Such a line may contain a name.
 func isRule(row string) bool {
 	for _, c := range []string{"─", "▔"} {
 		if strings.HasPrefix(row, strings.Repeat(c, 3)) && strings.HasSuffix(row, c) && strings.Count(row, c) >= minRule {
@@ -124,7 +122,7 @@ func isRule(row string) bool {
 	return false
 }
 
-// inputBox finds the two lines around the input, at the end of the screen.
+// inputBox returns the rows of the two lines around the input, at the end of the screen.
 func inputBox(rows []string) (top, bottom int, ok bool) {
 	bottom = lastRule(rows)
 	if bottom < 0 {
@@ -222,7 +220,7 @@ func dialogKind(body []string) screen.Kind {
 	return screen.Unknown
 }
 
-// hasMark says that an option is selected.
+// hasMark reports whether an option is selected.
 func hasMark(rows []string) bool {
 	return slices.ContainsFunc(rows, func(row string) bool {
 		return strings.HasPrefix(row, " ") && strings.HasPrefix(strings.TrimLeft(row, " "), marker+" ")

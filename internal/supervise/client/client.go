@@ -22,15 +22,15 @@ type Client struct {
 	Name  string // the program's name, and the value of --agent
 	Title string // the name for people
 	Begin string // an example of a command that begins with something to do
-	Mute  bool   // only its screen tells that it asks for permission
+	Mute  bool   // only its screen shows that it asks for permission
 
 	// Check returns an error for a wish that the client cannot fulfil.
 	Check func(Wishes) error
 	// Command returns the session's command, which wires the hook.
 	Command func(context.Context, Session) ([]string, error)
 
-	// ceiling is the variable for how many milliseconds a printing session waits for background
-	// tasks, "" for none.
+	// ceiling names the variable that limits, in milliseconds, how long a printing session waits for
+	// background tasks; "" for none.
 	ceiling string
 
 	Recognise func(text string) screen.Sight
@@ -45,7 +45,7 @@ type Client struct {
 	Unwired func(Session) string
 }
 
-// Advise returns what to tell a person about a sight.
+// Advise returns the advice to a person about a sight.
 func (c *Client) Advise(s screen.Sight) screen.Advice {
 	told := c.Advice[s.Kind]
 	switch s.Kind {
@@ -60,7 +60,7 @@ func (c *Client) Advise(s screen.Sight) screen.Advice {
 	return told
 }
 
-// Wishes are what sessions are asked for.
+// Wishes are what every session is to do.
 type Wishes struct {
 	Command []string
 	Persist bool // sessions stay up, idle, and are given entries
@@ -93,8 +93,8 @@ var notInherited = []string{
 	"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", cli.LaunchedVariable,
 }
 
-// Environ returns a session's environment: environ, plus what tells a hook in the project's own
-// settings that it has nothing to do, and how long a printing session waits for background tasks.
+// Environ returns a session's environment: environ, the variable that makes a hook of the project's own
+// settings do nothing, and how long a printing session waits for background tasks.
 func (c *Client) Environ(environ []string, inbox string, background time.Duration) []string {
 	set := false
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
@@ -118,7 +118,7 @@ func Names() (names []string) {
 	return names
 }
 
-// Of returns the client named as, else the one with the name of the command's program, else Claude Code.
+// Of returns the client with the name as, else with the name of the command's program, else Claude Code.
 func Of(as string, command []string) *Client {
 	for _, name := range []string{as, machine.ProgramOf(filepath.Base(command[0]))} {
 		i := slices.IndexFunc(clients, func(c *Client) bool { return c.Name == name })

@@ -86,7 +86,7 @@ func readCodex(args []string) (verb string, prompt int, flags []codexFlag) {
 		f := codexFlag{name, value, args[i : i+1]}
 		if !joined && slices.Contains(codexValues, name) {
 			if i++; i == len(args) {
-				break // Codex says what is missing
+				break // Codex reports what is missing
 			}
 			f.value, f.args = args[i], args[i-1:i+1]
 		}
@@ -95,8 +95,8 @@ func readCodex(args []string) (verb string, prompt int, flags []codexFlag) {
 	return verb, prompt, flags
 }
 
-// codexCommand wires the hook by arguments, so that no file has to, and makes Codex trust it for
-// this session. Every other hook that nobody has trusted stays untrusted.
+// codexCommand wires the hook by arguments, needs no file for that, and makes Codex trust the hook for this
+// session. Every other hook that nobody has trusted stays untrusted.
 func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	for _, text := range append([]string{s.Hook, s.Tools, s.Inbox}, s.Args...) {
 		if !utf8.ValidString(text) {
@@ -112,7 +112,7 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	command := slices.Concat(s.Command[:1], wiring, []string{"-c", state}, codexTools(s))
 	verb, prompt, _ := readCodex(args)
 	if verb == "" || verb == "resume" || verb == "fork" {
-		// Without it the session is a server's, which outlives its terminal.
+		// A server's session would outlive its terminal.
 		command = append(command, "--no-daemon")
 	}
 	if s.Resume != "" {
@@ -121,17 +121,17 @@ func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	return append(command, args...), nil
 }
 
-// codexResuming makes the session continue a conversation. The prompt goes to the end: a flag behind the command resume
-// would be one of that command, which has fewer.
+// codexResuming makes the session continue a conversation. Flags go before the command resume, which has fewer of its
+// own, and the prompt goes to the end.
 func codexResuming(args []string, verb string, prompt int, id string) []string {
 	if verb == "resume" || verb == "fork" || verb == "review" {
-		return args // it names the conversation itself
+		return args // they name the conversation
 	}
 	own := ownArguments(args)
 	after := min(prompt+1, len(own))
 	flags := slices.Concat(own[:prompt], own[after:])
 	for i := 0; i+1 < len(flags); i++ {
-		if flags[i] == "-i" || flags[i] == "--image" { // else it takes the command resume for one more image
+		if flags[i] == "-i" || flags[i] == "--image" { // such a flag would take the command resume for one more image
 			flags = slices.Replace(flags, i, i+2, "--image="+flags[i+1])
 		}
 	}
@@ -170,7 +170,7 @@ func toml(text string) string {
 	var quoted strings.Builder
 	e := json.NewEncoder(&quoted)
 	e.SetEscapeHTML(false)
-	_ = e.Encode(text) // a text has a form in JSON
+	_ = e.Encode(text) // a string always encodes
 	return strings.ReplaceAll(strings.TrimSuffix(quoted.String(), "\n"), "\x7f", `\u007f`)
 }
 
@@ -202,7 +202,7 @@ func trust(ctx context.Context, s Session, wiring []string, line string) (string
 	return "hooks.state={" + strings.Join(trusted, ",") + "}", nil
 }
 
-// codexConfig are the arguments that change Codex's configuration, as its server takes them: that refuses a profile.
+// codexConfig returns the arguments that change Codex's configuration, except a profile, which its server refuses.
 func codexConfig(args []string) (config []string) {
 	_, _, flags := readCodex(args)
 	for _, f := range flags {

@@ -20,7 +20,7 @@ const (
 	askTime = 30 * time.Second
 	// maxAnswer bounds the answer, in bytes.
 	maxAnswer = 4 << 20
-	// maxErrors is how many bytes of its errors are kept.
+	// maxErrors bounds what is kept of its errors, in bytes.
 	maxErrors = 4000
 )
 
@@ -56,7 +56,7 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 	}()
 	ctx, cancel := context.WithTimeout(ctx, askTime)
 	defer cancel()
-	// End a wrapper's child as well.
+	// A group ends a wrapper's child as well.
 	cmd := guardian.Group(ctx, syscall.SIGKILL, command[0], append(slices.Clone(command[1:]), "app-server")...)
 	cmd.Env, cmd.Dir = env, dir
 	said := &words.Tail{Most: maxErrors}
@@ -73,7 +73,7 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 		return nil, err
 	}
 	hooks, err = converse(in, io.LimitReader(out, maxAnswer), dir)
-	cancel() // it serves until it is ended
+	cancel() // the server runs until it is ended
 	_ = cmd.Wait()
 	if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
 		err = fmt.Errorf("no answer within %v", askTime)
@@ -87,8 +87,8 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 	return hooks, err
 }
 
-// converse talks to the server in lines of JSON: each is the answer to the request of that number,
-// or a message of its own.
+// converse exchanges lines of JSON with the server. The server's lines answer the request of that number, or are
+// messages of its own.
 func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 	answers := json.NewDecoder(out)
 	ask := func(id int, method string, params any) (json.RawMessage, error) {
@@ -97,7 +97,7 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 		}
 		for {
 			var a struct {
-				ID     json.RawMessage // a number, or a word in the server's own requests
+				ID     json.RawMessage // a number, or a string in the server's own requests
 				Result json.RawMessage
 				Error  *struct{ Message string }
 			}

@@ -8,9 +8,9 @@ import (
 )
 
 var (
-	// chosen is the selected option of a dialog.
+	// chosen matches the selected option of a dialog.
 	chosen = regexp.MustCompile(`^[›>] [1-9]\. `)
-	// foot is the list of keys at a dialog's end.
+	// foot matches the list of keys at a dialog's end.
 	foot = regexp.MustCompile(`(?i)^ +(press )?enter (to )?(confirm|select|continue)\b`)
 )
 
@@ -43,13 +43,13 @@ func recogniseCodex(text string) screen.Sight {
 	return screen.Sight{Kind: screen.Ready}
 }
 
-// codexUsage is the last line when Codex refuses its arguments.
+// codexUsage is the last line that Codex prints when it refuses its arguments.
 const codexUsage = "For more information, try '--help'."
 
-// codexUntrusted begins what `codex exec` says when it gives up in a folder that nobody has trusted.
+// codexUntrusted begins what `codex exec` prints when it gives up in a folder that nobody has trusted.
 const codexUntrusted = "Not inside a trusted directory"
 
-// belowInput is how many rows a conversation has at most below the input.
+// belowInput is the most rows that a conversation has below the input.
 const belowInput = 12
 
 func isInput(row string) bool {

@@ -34,7 +34,7 @@ type Watch struct {
 var errAway = errors.New("detached")
 
 // Attach shows the session at the terminal and passes on what is typed there, until the person detaches, the session is
-// over or ctx ends; why says which. The terminal is then as it was before. After an error nothing was shown.
+// over or ctx ends; why says which. It restores the terminal. After an error it has shown nothing.
 func Attach(ctx context.Context, conn *net.UnixConn, w Watch) (why string, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
@@ -81,7 +81,7 @@ type bye string
 
 func (b bye) Error() string { return words.Line(string(b)) }
 
-// greetPatience is how long a launcher may take for its hello: a stopped one never says it. The tests change it.
+// greetPatience is how long a launcher may take for its hello: a stopped launcher never sends one. The tests change it.
 var greetPatience = drawPatience
 
 // greet introduces the watcher and learns the session's name.
@@ -114,7 +114,7 @@ func (w Watch) size() size {
 	return size{rows, cols}.bounded()
 }
 
-// show draws what the launcher sends, to its end.
+// show draws what the launcher sends, until the end.
 func (w Watch) show(conn io.Reader) error {
 	for {
 		kind, what, err := readFrame(conn, maxDrawn)
@@ -142,7 +142,7 @@ func (w Watch) passKeys(conn io.Writer, over chan<- error) (stop func()) {
 			defer func() { over <- errAway }()
 		}
 		if len(typed) > 0 && !w.Only {
-			_ = writeFrame(conn, frameKeys, typed) // on an error show sees the end of the session
+			_ = writeFrame(conn, frameKeys, typed) // show meets the same error
 		}
 		return !away
 	})

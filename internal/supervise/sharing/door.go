@@ -62,7 +62,7 @@ func (s *Server) serve(conn *net.UnixConn) {
 	<-sent
 }
 
-// welcome makes a peer a watcher if it may be one.
+// welcome makes a peer a watcher, or returns why it may not be one.
 func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 	if err := mayAttach(conn); err != nil {
 		return nil, err

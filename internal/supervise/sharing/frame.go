@@ -64,7 +64,7 @@ const (
 	defaultRows, defaultCols = 24, 80
 )
 
-// bounded is the size to draw for.
+// bounded returns the size to draw for.
 func (s size) bounded() size {
 	if s.Rows <= 0 || s.Cols <= 0 {
 		return size{defaultRows, defaultCols}
@@ -86,7 +86,7 @@ func writeJSON(w io.Writer, kind byte, what any) error {
 	return writeFrame(w, kind, text)
 }
 
-// readFrame reads a frame with at most most bytes.
+// readFrame reads a frame of at most most bytes.
 func readFrame(r io.Reader, most int) (kind byte, what []byte, err error) {
 	var head [5]byte
 	if _, err := io.ReadFull(r, head[:]); err != nil {

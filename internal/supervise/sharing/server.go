@@ -17,15 +17,12 @@ import (
 )
 
 const (
-	// maxWatchers is how many watchers there may be at once.
-	maxWatchers = 16
-	// helloPatience is how long a peer may take for its hello.
-	helloPatience = 5 * time.Second
-	// drawPatience is how long a watcher may take for a picture before it is dropped.
-	drawPatience = 30 * time.Second
+	maxWatchers   = 16
+	helloPatience = 5 * time.Second  // for a peer's hello
+	drawPatience  = 30 * time.Second // for a watcher's reading of a picture, before it is dropped
 	// drawEvery is the shortest time between two pictures.
 	drawEvery = 20 * time.Millisecond
-	// keysKept is how many pieces of typed text may wait for the session. Later ones are lost.
+	// keysKept is how many pieces of typed text may wait for the session. Later pieces are lost.
 	keysKept = 256
 )
 
@@ -42,7 +39,7 @@ type Session struct {
 	over chan struct{}
 }
 
-// Server is the launcher's side. The zero value never has watchers.
+// Server is the launcher's side. The zero value does not listen.
 type Server struct {
 	doing    func() string // what the launcher does between sessions
 	path     string
@@ -124,7 +121,7 @@ func (s *Server) End(why string) {
 	s.session, s.typist, s.watchers = nil, nil, nil
 }
 
-// Drawn says that the session's screen has changed.
+// Drawn has each watcher's picture drawn again, since the session's screen has changed.
 func (s *Server) Drawn() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +151,7 @@ func (s *Server) TypedSince(t time.Time) bool {
 	return s.typedAt.After(t)
 }
 
-// join makes w watch the running session. It types if nobody else does, or if it takes over.
+// join makes w watch the running session. w types if nobody else does, or with take.
 func (s *Server) join(w *watcher, take bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -209,7 +206,7 @@ func (s *Server) elect() {
 	s.redraw()
 }
 
-// receive returns once the watcher has gone.
+// receive handles the watcher's frames until the watcher is gone.
 func (s *Server) receive(w *watcher) {
 	for {
 		kind, what, err := readFrame(w.conn, maxSent)

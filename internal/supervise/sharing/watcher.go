@@ -24,7 +24,7 @@ type watcher struct {
 	why         string
 }
 
-// maxKey is the longest name of a key that is shown.
+// maxKey is the longest name of a key to show, in bytes.
 const maxKey = 16
 
 // end sends the watcher away. The first reason counts.
@@ -37,7 +37,7 @@ func (w *watcher) end(why string) {
 	}
 }
 
-// send sends pictures until the watcher's end, and then the reason for it. A watcher that takes
+// send sends pictures until the watcher's end, and then the reason for the end. A watcher that reads
 // nothing misses pictures and is dropped after drawPatience.
 func (s *Server) send(w *watcher) {
 	_ = w.conn.SetWriteDeadline(time.Now().Add(drawPatience)) // sockets have deadlines
@@ -72,7 +72,7 @@ func (s *Server) send(w *watcher) {
 	}
 }
 
-// line is the status line below the session, most important part first.
+// line returns the status line below the session, most important part first.
 func (w *watcher) line() string {
 	text := " heartbeat: "
 	switch {
@@ -89,8 +89,8 @@ func (w *watcher) line() string {
 	return words.Line(text + " (" + words.Short(w.session.Name()) + ")")
 }
 
-// How a watcher's terminal is set up, and how it is left: on its main screen, with a visible
-// cursor, no style, and none of the modes that a picture may set.
+// enterScreen sets up a watcher's terminal. leaveScreen restores it: the main screen, a visible cursor, no style,
+// and none of the modes that a picture may set.
 const (
 	enterScreen = "\x1b[?1049h\x1b[0m\x1b[2J\x1b[H"
 	leaveScreen = "\x1b[0m\x1b[?2004l\x1b[?1l\x1b[?25h\x1b[?1049l"
@@ -103,7 +103,7 @@ type canvas struct {
 	modes string
 }
 
-// draw returns what makes the terminal show a picture with a status line below it; nothing if it shows them already.
+// draw returns what makes the terminal show a picture with a status line below it, nil if it shows them already.
 func (c *canvas) draw(p screen.Picture, line string) []byte {
 	height := c.Rows
 	if c.Rows > 1 {
@@ -142,7 +142,7 @@ func (c *canvas) draw(p screen.Picture, line string) []byte {
 	return append(append([]byte("\x1b[?25l"), out.Bytes()...), modes...)
 }
 
-// modesOf sets the cursor and the keyboard modes as in the picture.
+// modesOf returns what sets the cursor and the keyboard modes as in the picture.
 func (c *canvas) modesOf(p screen.Picture, top, height int) string {
 	letter := map[bool]byte{true: 'h', false: 'l'}
 	y := p.Y - top
