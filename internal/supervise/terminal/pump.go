@@ -54,9 +54,10 @@ func NewPump(to io.Writer, trouble func(error)) *Pump {
 	}
 }
 
-func poke(c chan struct{}) {
+// poke sends v unless the channel is full.
+func poke[T any](c chan<- T, v T) {
 	select {
-	case c <- struct{}{}:
+	case c <- v:
 	default:
 	}
 }
@@ -76,7 +77,7 @@ func (p *Pump) Put(b []byte) {
 		}
 	}
 	p.waiting = append(p.waiting, b...)
-	poke(p.more)
+	poke(p.more, struct{}{})
 }
 
 // awaitStep waits, without the lock, until the writer takes a chunk. It reports false after the patience.
@@ -123,7 +124,7 @@ func (p *Pump) writeAll(b []byte) {
 		p.taken++
 		hurried := p.hurried
 		p.mu.Unlock()
-		poke(p.step)
+		poke(p.step, struct{}{})
 		if hurried {
 			return
 		}
@@ -147,7 +148,7 @@ func (p *Pump) Flush(hurry <-chan struct{}) bool {
 	p.mu.Lock()
 	p.closed = true
 	p.mu.Unlock()
-	poke(p.more)
+	poke(p.more, struct{}{})
 	for patience, whole := p.flushPatience, true; ; {
 		select {
 		case <-p.done:

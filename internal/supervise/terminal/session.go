@@ -225,10 +225,7 @@ func (s *session) hasConsole() bool { return s.Stdout != nil && s.Console != nil
 func (s *session) safely(run func()) {
 	defer func() {
 		if p := recover(); p != nil {
-			select {
-			case s.broken <- fmt.Errorf("internal error: %v: please report it with this:\n%s", p, debug.Stack()):
-			default: // the first one is enough
-			}
+			poke(s.broken, fmt.Errorf("internal error: %v: please report it with this:\n%s", p, debug.Stack()))
 		}
 	}()
 	run()

@@ -233,10 +233,7 @@ func (s *session) postGuardian() {
 		s.Console.follow(g.Undo)
 	}
 	s.guardPID.Store(int64(g.PID))
-	select {
-	case s.children <- syscall.SIGCHLD:
-	default:
-	}
+	poke(s.children, os.Signal(syscall.SIGCHLD))
 }
 
 // onlyChild reports whether this process has no child but pid. It reads the kernel's lists of each thread's children,
