@@ -62,12 +62,13 @@ func (f *follower) begin(poke func()) {
 	}()
 }
 
-// close ends what begin started.
 func (f *follower) close() {
-	close(f.done)
-	<-f.stopped
-	_ = f.watcher.Close() // nothing reads it any more
-	_ = f.log.Close()     // only read
+	if f.watcher != nil {
+		close(f.done)
+		<-f.stopped
+		_ = f.watcher.Close() // nothing reads it any more
+	}
+	_ = f.log.Close() // only read
 }
 
 // observe passes further events of the inbox to observer, nil for nobody.
