@@ -29,7 +29,7 @@ const (
 // noInbox is the --inbox value for running a command without an inbox.
 const noInbox = "none"
 
-// flags are the parsed flags and the command to run. Most are parsed straight into the options of package supervise.
+// flags are the parsed flags and the command to run. Most flags are parsed straight into work.
 type flags struct {
 	set    *pflag.FlagSet
 	groups []cli.FlagGroup
@@ -235,7 +235,7 @@ func (c *flags) complete() (withoutCI bool, err error) {
 	return withoutCI, nil
 }
 
-// waitForever takes the limit off the patience unless a flag has set one.
+// waitForever removes the limit of the patience unless a flag has set one.
 func (c *flags) waitForever() {
 	if !c.set.Changed("patience") {
 		c.work.Patience = -1

@@ -35,7 +35,7 @@ func newLineQueue(to io.Writer, room int) *lineQueue {
 	go func() {
 		defer close(q.done)
 		for line := range q.lines {
-			_, _ = io.WriteString(to, line) // there is nobody else to tell
+			_, _ = io.WriteString(to, line) // nobody else could read of an error
 			if n := q.lost.Swap(0); n > 0 {
 				_, _ = fmt.Fprintf(to, "(%d lines are missing here: they were not taken in time)\n", n)
 			}
@@ -61,7 +61,7 @@ func (q *lineQueue) finish() {
 	}
 }
 
-// messages writes sentences to stderr, which may be the same full pipe as stdout.
+// messages writes sentences to stderr without blocking: stderr may be the same full pipe as stdout.
 type messages struct {
 	*lineQueue
 	newline string
@@ -69,7 +69,7 @@ type messages struct {
 
 const messagesRoom = 64
 
-// newMessages writes sentences to a file. On a terminal they keep out of what a session draws on the console.
+// newMessages returns messages to a file. On a terminal they wait while a session draws on the console's alternate screen.
 func newMessages(to *os.File, console *terminal.Console) *messages {
 	if !term.IsTerminal(int(to.Fd())) {
 		return &messages{newLineQueue(to, messagesRoom), "\n"}
@@ -109,8 +109,8 @@ const (
 	oldLogs = 5  // kept beside the current one
 )
 
-// openLog writes lines to shown (nil for none) and to the file at path ("" for none), which is
-// rotated at logSize. trouble gets an error when the file's name cannot be followed.
+// openLog returns a log to shown (nil for none) and to the file at path ("" for none), which is rotated at
+// logSize. trouble gets an error when the file's name cannot be followed.
 func openLog(shown io.Writer, path string, trouble func(error)) (*log, error) {
 	l := &log{}
 	var to writers
@@ -129,14 +129,14 @@ func openLog(shown io.Writer, path string, trouble func(error)) (*log, error) {
 }
 
 // logFile follows its name: after another program has renamed the file (logrotate), lines go to a
-// new file of that name. If that cannot be written, lines still go to the old file.
+// new file of that name, or still to the old file if the new one cannot be written.
 type logFile struct {
 	lumberjack.Logger
 	trouble     func(error)
 	lastTrouble string // the last error of following the name
 }
 
-// Write takes one line.
+// Write writes one line.
 func (f *logFile) Write(line []byte) (int, error) {
 	text, err := "", checkLog(f.Filename)
 	if err == nil {
@@ -152,7 +152,7 @@ func (f *logFile) Write(line []byte) (int, error) {
 	return f.Logger.Write(line)
 }
 
-// checkLog makes the file, readable by this user only.
+// checkLog makes a missing file, readable by this user only, and refuses a link and what is no regular file.
 func checkLog(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if err == nil {
@@ -182,12 +182,12 @@ func (l *log) finish() {
 	}
 }
 
-// writers writes to all of them, even if some fail.
+// writers writes to each writer, even if others fail, which [io.MultiWriter] does not.
 type writers []io.Writer
 
 func (all writers) Write(b []byte) (int, error) {
 	for _, w := range all {
-		_, _ = w.Write(b) // there is nobody to tell
+		_, _ = w.Write(b) // nobody could read of an error
 	}
 	return len(b), nil
 }

@@ -1,6 +1,6 @@
-// Package launch is the command heartbeat-launch: it runs a command in its own terminal until the
-// command ends or has to be ended, and leaves no process of it behind. With an inbox it runs
-// sessions of the command until the inbox is drained.
+// Package launch is the command heartbeat-launch. It runs a command in a terminal of its own until the command
+// ends or has to be ended, and leaves no process behind. With an inbox it runs sessions of the command until the
+// inbox is drained.
 package launch
 
 import (
@@ -36,10 +36,10 @@ func Main() {
 	os.Exit(launch(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// fewest is how many files Go itself opens before the launcher can print anything.
+// fewest is how many files Go opens before the launcher can print. Without them Go exits with a status of its own.
 const fewest = 8
 
-// canOpen reports whether n files can be opened. Without them Go exits with its own status.
+// canOpen reports whether n files can be opened.
 func canOpen(n int) bool {
 	if n == 0 {
 		return true

@@ -80,10 +80,9 @@ func statusOfReport(r *supervise.Report) int {
 	return exitOK
 }
 
-// reportFile is the file that --report writes, "" for none.
+// reportFile is the file that --report writes, "" for none, [toStdout] for stdout.
 type reportFile string
 
-// toStdout is the reportFile for stdout.
 const toStdout = "-"
 
 // check reports, before any work, what would prevent writing the report at the end.
@@ -104,7 +103,7 @@ func (f reportFile) check() error {
 	return nil
 }
 
-// replaceable refuses a name of anything but a file, such as a device: the report would replace it.
+// replaceable refuses what is no regular file, such as a device: the report would replace it.
 func (f reportFile) replaceable() error {
 	if info, err := os.Lstat(string(f)); err == nil && !info.Mode().IsRegular() {
 		return &fs.PathError{Op: "replace", Path: string(f), Err: errors.New("it is not a regular file")}
@@ -157,7 +156,7 @@ func (m *mail) send(to io.Writer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.cut {
-		_, _ = io.WriteString(to, "(the lines before these are left out)\n") // there is nobody else to tell
+		_, _ = io.WriteString(to, "(the lines before these are left out)\n") // nobody else could read of an error
 	}
 	_, _ = to.Write(m.text) // likewise
 }
@@ -188,7 +187,7 @@ func worthMail(r *supervise.Report, now time.Time) bool {
 
 const (
 	toldAgain = 24 * time.Hour
-	// toldEarly is how much less than a day still counts as one: daily launchers start at about the same minute.
+	// toldEarly is how much less than a day still counts as a day: daily launchers start at about the same minute.
 	toldEarly = 5 * time.Minute
 	toldLimit = 64 << 10
 )

@@ -36,7 +36,7 @@ func (l *launcher) run(taken *signals.Taken) int {
 	m, o := l.messages, &l.work.Terminal
 	withoutCI, err := l.complete()
 	heard := io.Writer(m)
-	if l.output == showMail { // nobody needs a mail about it alone
+	if l.output == showMail { // alone not worth a mail
 		heard = &l.mail
 	}
 	if err == nil && l.work.Inbox != "" && cli.SayFound(l.set, cli.Streams{Command: CommandName, Err: heard}) {
@@ -46,7 +46,7 @@ func (l *launcher) run(taken *signals.Taken) int {
 		m.say("%v", err)
 		return exitError
 	}
-	if withoutCI && l.output != showMail { // nobody needs a mail about it
+	if withoutCI && l.output != showMail { // not worth a mail
 		m.say("CI is taken out of the command's environment, since it says that nobody is at the terminal (--env CI keeps it)")
 	}
 	o.Stdin, o.Stdout, o.Stderr, o.Signals, o.Note = l.streams.in, l.streams.out, l.streams.err, taken, m.say
@@ -76,8 +76,8 @@ func (l *launcher) run(taken *signals.Taken) int {
 	return statusOfOutcome(outcome)
 }
 
-// Foreign returns an error if an inbox came with a repository. One that is only found has to be named then: somebody
-// else wrote it and would instruct the agent.
+// Foreign returns an error if an inbox came with a repository: somebody else wrote it, and would instruct the agent. A
+// person then has to name the inbox; finding it is not enough.
 func Foreign(path string) error {
 	dir, name := filepath.Split(path)
 	if exec.Command("git", "-C", dir, "ls-files", "--error-unmatch", "--", name).Run() == nil {
@@ -95,7 +95,7 @@ func (l *launcher) command() (terminal.Outcome, error) {
 	return terminal.Run(l.work.Terminal)
 }
 
-// sessions works through the inbox and reports how that went. It returns the exit status.
+// sessions works through the inbox, reports how that went, and returns the exit status.
 func (l *launcher) sessions() int {
 	toMail := l.output == showMail
 	if toMail {
@@ -118,8 +118,8 @@ func (l *launcher) sessions() int {
 	if err := l.report.write(report, l.streams.out); err != nil {
 		l.messages.say("report: %v", err)
 	}
-	if l.work.Attended { // typed between two sessions or after the last
-		terminal.Forget(l.streams.in)
+	if l.work.Attended {
+		terminal.Forget(l.streams.in) // what was typed between two sessions or after the last
 	}
 	if toMail {
 		l.messages.redirect(l.streams.err)
@@ -130,7 +130,7 @@ func (l *launcher) sessions() int {
 	return report.Exit
 }
 
-// workThrough first checks for whatever would stop the work or its report, then works.
+// workThrough checks for what would stop the work or its report, then works.
 func (l *launcher) workThrough() (*supervise.Report, error) {
 	o := &l.work
 	var err error
@@ -200,7 +200,7 @@ func (l *launcher) handOver(ctx context.Context, box *inbox.Inbox) (end func(con
 	return h.Stop, nil
 }
 
-// shown is what stdout shows of the sessions, and where to write a line for each event, nil for nowhere.
+// shown returns what stdout shows of the sessions, and where to write a line for each event, nil for nowhere.
 func (l *launcher) shown() (what string, lines io.Writer) {
 	what = showLog
 	switch {
@@ -237,8 +237,7 @@ func hookPath(given string) (string, error) {
 	return filepath.Abs(path)
 }
 
-// record records all sessions, one after the other, to the file of --record until stop is called.
-// Without the flag it does nothing.
+// record records all sessions to the file of --record, if any, until stop is called.
 func (l *launcher) record() (stop func(), err error) {
 	if l.recording == "" {
 		return func() {}, nil
@@ -258,8 +257,8 @@ func (l *launcher) record() (stop func(), err error) {
 	}, nil
 }
 
-// environment is the command's environment: without the variables by which it would take itself for a child of a
-// session around this one, and without CI, which makes programs do without a terminal. withoutCI says that CI was set.
+// environment returns the command's environment: without the variables by which the command would take itself for a
+// child of an outer session, and without CI, which keeps programs from using a terminal. withoutCI says that CI was set.
 func environment(environ, add []string) (env []string, withoutCI bool) {
 	env = claude.WithoutIdentity(environ)
 	before := len(env)
@@ -271,7 +270,7 @@ func environment(environ, add []string) (env []string, withoutCI bool) {
 	return env, withoutCI
 }
 
-// withValues completes each variable given by name alone with its value from environ.
+// withValues completes each variable that is given by its name alone with its value from environ.
 func withValues(add, environ []string) (all []string, err error) {
 	for _, kv := range add {
 		if !strings.Contains(kv, "=") {

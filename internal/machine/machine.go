@@ -1,5 +1,5 @@
-// Package machine tells which boot this is, offers clocks that only go forward, finds
-// processes, and knows which errors pass.
+// Package machine identifies this boot, reads clocks that only go forward, inspects processes, and
+// tells errors that pass from others.
 package machine
 
 import (
@@ -27,9 +27,9 @@ const unread = "unread-"
 
 var kernelBootID = sync.OnceValue(bootID)
 
-// BootID identifies this boot of the machine and changes with a power loss. An unreadable ID
-// becomes one that no other process has: taking another boot for this one would vouch for what a
-// power loss took, while the reverse costs only another look.
+// BootID identifies this boot of the machine and changes with a power loss. In place of an unreadable ID it
+// returns one that no other process has: to take another boot for this one would vouch for what a power loss
+// took, while the reverse costs only another check.
 func BootID() string {
 	switch TestOnlyBootID {
 	case "":
@@ -44,7 +44,7 @@ func unreadBoot() string {
 	return unread + strconv.Itoa(os.Getpid()) + "-" + strconv.FormatInt(time.Now().UnixNano(), 36)
 }
 
-// KnownBoot returns an ID of [BootID], "" for one that could not be read.
+// KnownBoot returns id, or "" if id stands for a boot ID that could not be read.
 func KnownBoot(id string) string {
 	if strings.HasPrefix(id, unread) {
 		return ""
@@ -80,7 +80,7 @@ func RandomName() (string, error) {
 	return string(b[:]), nil
 }
 
-// passing lists the errors of a machine that lacks a resource or is busy with a file.
+// passing lists the errors of a machine that is short of a resource or busy with a file.
 var passing = []syscall.Errno{
 	syscall.ENOSPC, syscall.EDQUOT, // room
 	syscall.EMFILE, syscall.ENFILE, // descriptors
@@ -88,7 +88,7 @@ var passing = []syscall.Errno{
 	syscall.ETXTBSY, syscall.ESTALE, // a program or a file that is being replaced
 }
 
-// Passes reports whether an error comes from a shortage that may be gone at the next try.
+// Passes reports whether an error comes from a shortage that may be over at the next try.
 func Passes(err error) bool {
 	return slices.ContainsFunc(passing, func(no syscall.Errno) bool { return errors.Is(err, no) })
 }

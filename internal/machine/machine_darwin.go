@@ -53,7 +53,7 @@ func entry(pid int) (e Entry, ok bool) {
 	return entryOf(p), true
 }
 
-// unreadable is false: asking needs no descriptor.
+// unreadable returns false: asking needs no descriptor.
 func unreadable(int) bool { return false }
 
 // Stopped reports whether a signal has stopped the process.
@@ -62,7 +62,7 @@ func Stopped(pid int) bool {
 	return err == nil && p.Proc.P_stat == stopped
 }
 
-// Name is what the process calls itself, at most 16 bytes, "" if it has ended.
+// Name returns what the process calls itself, at most 16 bytes, "" if it has ended.
 func Name(pid int) string {
 	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
 	if err != nil {
@@ -71,7 +71,7 @@ func Name(pid int) string {
 	return unix.ByteSliceToString(p.Proc.P_comm[:])
 }
 
-// WorkingDir is always "": macOS does not tell.
+// WorkingDir returns "": macOS does not show it.
 func WorkingDir(int) string { return "" }
 
 // WatchProcess follows the process until it is gone.
@@ -80,13 +80,13 @@ func WatchProcess(pid int) *Process { return pollProcess(pid) }
 // StartsPerSecond is the number of [ProcessStart] units per second.
 const StartsPerSecond = 1_000_000
 
-// Arguments are the arguments that the process was started with (kern.procargs2), nil if unreadable.
+// Arguments returns the arguments that the process was started with (kern.procargs2), nil if unreadable.
 func Arguments(pid int) []string {
 	args, _ := startedWith(pid)
 	return args
 }
 
-// Environ is the environment that the process was started with, nil if unreadable.
+// Environ returns the environment that the process was started with, nil if unreadable.
 func Environ(pid int) []string {
 	_, environ := startedWith(pid)
 	return environ
@@ -113,11 +113,11 @@ func severalBoots() bool { return false }
 // Locks is a snapshot of the held locks.
 type Locks struct{}
 
-// ReadLocks returns none: macOS does not say who holds a lock.
+// ReadLocks returns none: macOS does not show who holds a lock.
 func ReadLocks() Locks { return Locks{} }
 
 // Holder returns 0.
 func (Locks) Holder(string) int { return 0 }
 
-// HasOpen takes every process for one that has: macOS does not show a process's open files.
+// HasOpen returns true: macOS does not show a process's open files.
 func HasOpen(int, string) (open, known bool) { return true, false }

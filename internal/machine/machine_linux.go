@@ -21,9 +21,9 @@ func bootID() string {
 	return id
 }
 
-// severalBoots reports whether one boot has several IDs: some containers mount one over the kernel's, and a sandbox of
-// systemd takes that away again from a service in there. Elsewhere a process of the same namespace, number and start may
-// be another boot's: virtual machines that hold one container start alike to the hundredth of a second.
+// severalBoots reports whether one boot may have several IDs: some containers mount an ID over the kernel's, and a sandbox
+// of systemd removes that mount for a service inside. Elsewhere a process of the same namespace, pid and start may be of
+// another boot: virtual machines that hold one container start alike to the hundredth of a second.
 func severalBoots() bool {
 	return TestOnlyBootID == "" && bytes.Contains(readProcess(1, "mountinfo", 1<<20), []byte(" /proc/sys/kernel/random/boot_id "))
 }
@@ -50,7 +50,7 @@ func readProcess(pid int, name string, least int) []byte {
 	return readPlain("/proc/"+strconv.Itoa(pid)+"/"+name, least)
 }
 
-// unreadable reports whether /proc cannot tell about the process, as without a free descriptor.
+// unreadable reports whether /proc cannot be read for the process, as without a free descriptor.
 func unreadable(pid int) bool {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/stat", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -88,8 +88,8 @@ func List() (all []Entry) {
 	return all
 }
 
-// entry reads a process from /proc. ok is false if it has ended. The first thread is a zombie while the process lives
-// if another thread calls execve(2) or still ends; for a moment of that change the process has no thread at all.
+// entry reads a process from /proc. ok is false if the process has ended. While a process lives, its first thread is a
+// zombie if another thread calls execve(2) or has yet to end; for a moment in between, the process has no thread at all.
 func entry(pid int) (e Entry, ok bool) {
 	for range 10 {
 		stat := readProcess(pid, "stat", 1)
@@ -119,10 +119,10 @@ func Stopped(pid int) bool {
 	return bytes.HasPrefix(stat[bytes.LastIndexByte(stat, ')')+1:], []byte(" T"))
 }
 
-// Name is what the process calls itself, at most 15 bytes (proc(5), comm), "" if it has ended.
+// Name returns what the process calls itself, at most 15 bytes (proc(5), comm), "" if it has ended.
 func Name(pid int) string { return strings.TrimSuffix(string(readProcess(pid, "comm", 1)), "\n") }
 
-// WorkingDir is the directory that the process works in, "" if unknown.
+// WorkingDir returns the directory that the process works in, "" if unknown.
 func WorkingDir(pid int) string {
 	dir, _ := os.Readlink("/proc/" + strconv.Itoa(pid) + "/cwd") // "" with an error
 	return dir
@@ -135,7 +135,7 @@ func WatchProcess(pid int) *Process {
 	if err != nil {
 		return pollProcess(pid)
 	}
-	file := os.NewFile(uintptr(fd), "pidfd") // closed once nobody asks any more
+	file := os.NewFile(uintptr(fd), "pidfd") // closed once it is garbage
 	p := &Process{died: make(chan struct{}), gone: func() bool { return ended(file, 0) }}
 	go func() {
 		defer close(p.died)
@@ -155,10 +155,10 @@ func ended(pidfd *os.File, wait int) bool {
 // StartsPerSecond is the number of [ProcessStart] units per second.
 const StartsPerSecond = 100
 
-// Arguments are the arguments that the process was started with (proc(5), cmdline), nil if unreadable.
+// Arguments returns the arguments that the process was started with (proc(5), cmdline), nil if unreadable.
 func Arguments(pid int) []string { return wordsOf(pid, "cmdline") }
 
-// Environ is the environment that the process was started with, nil if unreadable.
+// Environ returns the environment that the process was started with, nil if unreadable.
 func Environ(pid int) []string { return wordsOf(pid, "environ") }
 
 func wordsOf(pid int, name string) []string {
@@ -182,7 +182,7 @@ var PIDNamespace = sync.OnceValue(func() string {
 // Locks is a snapshot of the held locks.
 type Locks struct{ list []byte }
 
-// ReadLocks returns the locks held now, for asking about many files. It reads proc_locks(5) and tries no lock.
+// ReadLocks returns the locks held now, to ask about many files. It reads proc_locks(5) and tries no lock.
 func ReadLocks() Locks {
 	list, _ := os.ReadFile("/proc/locks") // if unreadable, no holder is known
 	return Locks{list}
@@ -216,27 +216,28 @@ func (l Locks) Holder(path string) int {
 	return 0
 }
 
-// deviceOf is the device of a file's mount, by which the kernel lists locks. stat(2) may say another one, and then it is
-// odd: on btrfs each subvolume has its own, with the same inode numbers as its neighbours, and so has a layer of an overlay.
-func deviceOf(path string, said uint64) (device uint64, odd bool) {
+// deviceOf returns the device of a file's mount, by which the kernel lists locks. odd says that stat(2) names another
+// device: each subvolume of btrfs has its own, with the same inode numbers as its neighbours, and so has each layer of an
+// overlay.
+func deviceOf(path string, named uint64) (device uint64, odd bool) {
 	var st unix.Statx_t
-	if unix.Major(said) != 0 || unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st) != nil {
-		return said, false
+	if unix.Major(named) != 0 || unix.Statx(unix.AT_FDCWD, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_MNT_ID, &st) != nil {
+		return named, false
 	}
-	mounts, _ := os.ReadFile("/proc/self/mountinfo") // if unreadable, what was said
+	mounts, _ := os.ReadFile("/proc/self/mountinfo") // if unreadable, the named device has to do
 	for line := range bytes.Lines(mounts) {
 		var id, parent uint64
 		var major, minor uint32
 		if n, _ := fmt.Sscanf(string(line), "%d %d %d:%d ", &id, &parent, &major, &minor); n == 4 && id == st.Mnt_id {
 			device = unix.Mkdev(major, minor)
-			return device, device != said
+			return device, device != named
 		}
 	}
-	return said, false
+	return named, false
 }
 
 // HasOpen reports whether the process has the file open, as a lock's holder has. known is false if that cannot be seen,
-// as of another user's process.
+// as for another user's process.
 func HasOpen(pid int, path string) (open, known bool) {
 	var file, st unix.Stat_t
 	if unix.Lstat(path, &file) != nil {

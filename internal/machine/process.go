@@ -14,7 +14,7 @@ type Entry struct {
 	Start              int64
 }
 
-// ProcessStart is when the process started, 0 if there is none: in clock ticks since boot (proc(5),
+// ProcessStart returns when the process started, 0 if there is none: in clock ticks since boot (proc(5),
 // stat), or on macOS in microseconds since 1970. With the pid and the boot it is unique.
 func ProcessStart(pid int) int64 {
 	if pid <= 0 {
@@ -24,8 +24,8 @@ func ProcessStart(pid int) int64 {
 	return e.Start
 }
 
-// ProgramOf returns the program behind a process's name, or a file's. A release's download is called after its platform,
-// such as codex-x86_64-unknown-linux-musl, of which a process has the first 15 bytes.
+// ProgramOf returns the program behind the name of a process or a file. A downloaded release has its platform in its
+// name, such as codex-x86_64-unknown-linux-musl, of which a process's name has the first 15 bytes.
 func ProgramOf(name string) string {
 	name, _, _ = strings.Cut(name, "-x86_64")
 	name, _, _ = strings.Cut(name, "-aarch64")
@@ -46,7 +46,6 @@ func LockHolder(path string) int { return ReadLocks().Holder(path) }
 // Life is whether a process lives.
 type Life int
 
-// What is known about a process.
 const (
 	Unknown Life = iota
 	Alive
@@ -84,17 +83,17 @@ func LifeOf(boot, namespace string, pid int, start int64) Life {
 	return Gone
 }
 
-// Ended reports whether no process with this pid runs. It is false where the kernel cannot be asked, as
-// without a free descriptor: a process that may live is not to be taken for dead.
+// Ended reports whether no process with this pid runs. Where the kernel cannot be asked, as without a free
+// descriptor, it reports false: a process that may live must not be taken for dead.
 func Ended(pid int) bool { return pid <= 0 || ProcessStart(pid) == 0 && !hidden(pid) }
 
-// hidden reports whether a process with this pid may run of which the kernel cannot tell the start.
+// hidden reports whether a process with this pid may run whose start cannot be read.
 func hidden(pid int) bool { return unix.Kill(pid, 0) != unix.ESRCH && unreadable(pid) }
 
 // mostParents bounds a chain of parents.
 const mostParents = 64
 
-// Nearest returns the pid of the process or its nearest ancestor for which is holds, 0 if there is
+// Nearest returns the pid of the process or of its nearest ancestor for which is returns true, 0 for
 // none. The chain stops at a process whose parent has ended.
 func Nearest(pid int, is func(pid int) bool) int {
 	for range mostParents {
@@ -134,10 +133,10 @@ type Process struct {
 // Died is closed once the process is gone.
 func (p *Process) Died() <-chan struct{} { return p.died }
 
-// Gone asks the kernel right now. Died may be a moment late.
+// Gone asks the kernel now. Died may be a moment late.
 func (p *Process) Gone() bool { return p.gone() }
 
-// pollProcess serves systems where only the parent can wait for a process, and one that is gone.
+// pollProcess watches a process where only its parent can wait for it, or if it is gone.
 func pollProcess(pid int) *Process {
 	p := &Process{died: make(chan struct{}), gone: func() bool { return unix.Kill(pid, 0) == unix.ESRCH }}
 	go func() {

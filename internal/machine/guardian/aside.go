@@ -16,7 +16,7 @@ import (
 )
 
 // Aside is a process of this program that works beside its keeper without being its child: for a keeper that ends and
-// reaps all its children. The end of its orders tells it of its keeper's death. The methods of nil do nothing.
+// reaps all its children. It learns of its keeper's death by the end of its orders. The methods of nil do nothing.
 type Aside struct {
 	in   *os.File
 	done chan struct{} // closed once the process has ended
@@ -28,8 +28,8 @@ const starting = "-start"
 // orderTime bounds how long a stopped Aside may block its keeper; orders normally fit into the pipe.
 const orderTime = time.Second
 
-// StartAside starts an Aside by the name that [ServeAside] serves. note gets the lines that it
-// prints. Call it before this process has or adopts children.
+// StartAside starts an Aside by the name that [ServeAside] serves. note gets the lines that the Aside
+// prints. Call StartAside before this process has or adopts children.
 func StartAside(name string, note func(line string)) (*Aside, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -52,7 +52,7 @@ func StartAside(name string, note func(line string)) (*Aside, error) {
 	a := &Aside{write, make(chan struct{})}
 	go func() {
 		defer close(a.done)
-		defer func() { _ = read.Close() }() // all was read
+		defer func() { _ = read.Close() }() // only read
 		for lines := bufio.NewScanner(read); lines.Scan(); {
 			note(lines.Text())
 		}
@@ -66,12 +66,12 @@ func (a *Aside) Order(o any) {
 	if a == nil {
 		return
 	}
-	text, _ := json.Marshal(o)                           // it always encodes
+	text, _ := json.Marshal(o)                           // orders always encode
 	_ = a.in.SetWriteDeadline(time.Now().Add(orderTime)) // pipes have deadlines
 	_, _ = a.in.Write(append(text, '\n'))
 }
 
-// Stop ends the orders and waits for the process to end, as long as ctx allows. After that it goes on alone.
+// Stop ends the orders and waits, as long as ctx allows, for the process to end. After that the process goes on alone.
 func (a *Aside) Stop(ctx context.Context) {
 	if a == nil {
 		return

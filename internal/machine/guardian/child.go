@@ -19,7 +19,7 @@ func Start(path string, command []string, attr *syscall.ProcAttr, wait func(pid 
 	go func() {
 		runtime.LockOSThread() // never unlocked, so the thread ends with this goroutine
 		pid, err = syscall.ForkExec(path, command, attr)
-		child, failed := pid, err != nil // the caller owns the results from here on
+		child, failed := pid, err != nil // from here on the caller owns the results
 		close(started)
 		if !failed {
 			wait(child)
@@ -29,9 +29,9 @@ func Start(path string, command []string, attr *syscall.ProcAttr, wait func(pid 
 	return pid, err
 }
 
-// Reap waits for all children of this process, adopted ones too, so that none stays a zombie. A
-// value from told means that children may have died; died gets each dead one. After each pass rest
-// is called, with whether no child is left, until it returns false or done is closed.
+// Reap reaps all children of this process, adopted ones too. A value from told means that children may have died.
+// Reap calls died for each dead child, and after each pass rest, with whether no child is left, until rest returns
+// false or done is closed.
 func Reap(told <-chan os.Signal, done <-chan struct{}, died func(pid int, status syscall.WaitStatus), rest func(none bool) (goOn bool)) {
 	for {
 		var status syscall.WaitStatus
@@ -58,8 +58,8 @@ func Family(leader int, strange func(pid int) bool) []machine.Entry {
 	return below(func(p machine.Entry) bool { return leader != 0 && p.Group == leader || p.Parent == os.Getpid() }, strange)
 }
 
-// Ending ends what a leader started: it asks the process group, then each remaining process, and
-// kills them all when that takes too long. The caller decides when, and finds who is left.
+// Ending ends what a leader started: it asks the process group, then each remaining process, and at last kills
+// them all. The caller decides when, and lists what is left.
 type Ending struct {
 	Leader  int  // a process and its group
 	Gone    bool // the leader has ended
@@ -100,7 +100,7 @@ func Slay(left []machine.Entry) int {
 	return len(left)
 }
 
-// below lists the living processes for which begins holds, with their descendants, except strangers
+// below lists the living processes for which begins returns true, with their descendants, except strangers
 // and the strangers' descendants.
 func below(begins func(machine.Entry) bool, strange func(pid int) bool) (found []machine.Entry) {
 	children := map[int][]machine.Entry{}

@@ -21,8 +21,8 @@ func Group(ctx context.Context, end syscall.Signal, path string, args ...string)
 	return cmd
 }
 
-// ReadWaiting reads what waits in a pipe or a terminal, io.EOF if nothing does. It is for what is left at a deadline: this
-// process may have come late to the reading, and after a deadline [os.File.Read] reads nothing at all.
+// ReadWaiting reads what waits in a pipe or a terminal, and returns io.EOF if nothing does. It serves after a deadline:
+// this process may have been late to read, and [os.File.Read] then reads nothing at all.
 func ReadWaiting(f *os.File, b []byte) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

@@ -20,7 +20,7 @@ const (
 	// the kernel may keep a process from dying.
 	searchEvery = 20 * time.Millisecond
 	searchFor   = 10 * time.Second
-	// searchesInVain is how many searches in a row must find nobody: during execve a process has no
+	// searchesInVain is how many searches in a row must find nothing: during execve a process has no
 	// environment for a moment.
 	searchesInVain = 5
 	// freezes bounds the searches for processes started while others were being stopped.
@@ -29,7 +29,7 @@ const (
 
 func guard(mark string) {
 	_ = os.WriteFile("/proc/self/comm", []byte("heartbeat-guard"), 0) // the name would be "exe" otherwise
-	// The keeper may get these signals too and take its time to end.
+	// The keeper may get these signals too and end later.
 	signal.Ignore(syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM)
 	closeInherited()
 	for {
@@ -43,7 +43,7 @@ func guard(mark string) {
 		Kill(mark)
 	}
 	var paths []string
-	_ = json.Unmarshal([]byte(os.Getenv(filesVariable)), &paths) // no paths on an error
+	_ = json.Unmarshal([]byte(os.Getenv(filesVariable)), &paths) // an error leaves no paths
 	for _, path := range paths {
 		_ = os.Remove(path) // as the keeper would; fails for one that is missing or is a directory with other files
 	}
@@ -79,7 +79,7 @@ func closeInherited() {
 	}
 }
 
-// freeze stops all processes of a session until it finds no new ones. All are stopped before any is
+// freeze stops all processes of a session until it finds no new ones. All must be stopped before any is
 // killed: once a parent is dead, nothing shows that its unseen child belongs to the session.
 func freeze(mark string) (all []machine.Entry) {
 	stopped := map[machine.Entry]bool{}
@@ -100,7 +100,7 @@ func freeze(mark string) (all []machine.Entry) {
 	return all
 }
 
-// Members returns the processes that carry the mark, and their descendants, without this process.
+// Members returns the processes that carry the mark, and their descendants, except this process.
 func Members(mark string) []machine.Entry {
 	return below(func(p machine.Entry) bool {
 		marks, _ := machine.Variable(p.PID, Variable) // unreadable in another user's process
@@ -115,8 +115,8 @@ func DiesWithParent(attr *syscall.SysProcAttr) *syscall.SysProcAttr {
 	return attr
 }
 
-// Adopts says whether orphans become children of a process that called [Adopt]: then no child left
-// means that nobody is left.
+// Adopts says whether orphans become children of a process that called [Adopt]. Then without children
+// no process is left.
 const Adopts = true
 
 // Adopt makes orphans of what this process starts its own children, so that it can find and reap

@@ -2,7 +2,7 @@
 //
 // A guardian is a small process of the same program, in its own session. It sleeps until its keeper, the
 // process that started it, dismisses it or dies. If the keeper dies, the guardian restores the keeper's
-// terminal and kills all processes that carry its mark in their environment, with their descendants.
+// terminal and kills all processes that carry the keeper's mark in their environment, with their descendants.
 package guardian
 
 import "strings"
@@ -26,7 +26,7 @@ func Marked(env []string, mark string) []string {
 	return append(marked, Variable+"="+mark)
 }
 
-// Then is what a guardian does after its keeper's death and its own killing. It is passed at the
+// Then is what a guardian does after its keeper has died and it has killed the rest. The keeper passes it at the
 // start, so that no file can change it.
 type Then struct {
 	// Remove lists files and empty directories to remove, in this order.

@@ -23,9 +23,9 @@ type Guardian struct {
 // keeping is the guardian's descriptor of the line's other end, undoing that of the undo file.
 const keeping, undoing = 3, 4
 
-// Post starts a guardian. It inherits no terminal, streams or working directory from its keeper. It
-// opens tty, the terminal to restore (nil for none), by name. After killing whatever carries mark
-// ("" for nothing) it does then. On an error the guardian is nil, whose methods do nothing.
+// Post starts a guardian, which inherits no terminal, streams or working directory from its keeper. It opens tty,
+// the terminal to restore (nil for none), by name, kills what carries mark ("" for nothing), and then does then.
+// With an error Post returns nil, on which Undo and Dismiss do nothing.
 func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 	if !serves {
 		return nil, errors.New("post a guardian: this program is none")
@@ -75,7 +75,7 @@ func asVariable(name string, what any) string {
 // maxUndo exceeds twice what undoes all modes of a terminal, in bytes.
 const maxUndo = 2048
 
-// Undo sets what the guardian prints to the terminal when the keeper dies. It does not wake the guardian.
+// Undo sets what the guardian prints to the terminal when the keeper dies, without waking the guardian.
 func (g *Guardian) Undo(b []byte) {
 	if g == nil || len(b) > maxUndo {
 		return
@@ -84,7 +84,7 @@ func (g *Guardian) Undo(b []byte) {
 	_, _ = g.undo.WriteAt(record, 0) // on an error the guardian prints the last record, or nothing
 }
 
-// Dismiss ends the guardian without any killing and reaps it. It may have been killed and reaped before.
+// Dismiss ends the guardian before it acts and reaps it. The guardian may have been killed and reaped before.
 func (g *Guardian) Dismiss() {
 	if g == nil {
 		return

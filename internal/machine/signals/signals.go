@@ -1,5 +1,5 @@
-// Package signals catches the signals that end a program, in one place for its whole life: every
-// part sees that a signal has come, even one from before the part began.
+// Package signals catches the signals that end a program, in one place for the program's whole life:
+// each part sees every signal, even one from before the part began.
 package signals
 
 import (
@@ -58,7 +58,7 @@ func (t *Taken) wait() {
 	}
 }
 
-// note takes a signal, and reports whether it asks for more than a warm stop.
+// note records a signal, and reports whether it asks for more than a warm stop.
 func (t *Taken) note(sig syscall.Signal) (asked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -76,15 +76,15 @@ func (t *Taken) note(sig syscall.Signal) (asked bool) {
 	return true
 }
 
-// Spare makes a SIGTERM that is the first signal and comes from now on ask for a warm stop: it
-// closes [Taken.Warm], and only the signal after it closes [Taken.First].
+// Spare makes a later SIGTERM, if it is the first signal, ask for a warm stop: it closes [Taken.Warm], and
+// only the signal after it closes [Taken.First].
 func (t *Taken) Spare() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spares = true
 }
 
-// Warm is closed by a signal that asks to begin nothing new and to end after the work under way.
+// Warm is closed by a signal that asks to begin nothing new and to end after the current work.
 func (t *Taken) Warm() <-chan struct{} { return t.warm }
 
 // First is closed by the first signal, which asks for an orderly end.
@@ -103,8 +103,8 @@ func (t *Taken) Signal() (syscall.Signal, time.Time) {
 // Context is done when [Taken.First] is closed.
 func (t *Taken) Context() (context.Context, context.CancelFunc) { return context.WithCancel(t.first) }
 
-// Hurry returns a context that ends with the second signal, or grace after the first one, but no sooner
-// than in a second. Before any signal it has no deadline; after a warm stop it ends grace from now.
+// Hurry returns a context that ends with the second signal, or grace after the first, but not within a second
+// from now. Before any signal it has no deadline; after a warm stop it ends grace from now.
 func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
 	sig, at := t.Signal()
 	if sig == 0 {
