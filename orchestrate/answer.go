@@ -28,7 +28,8 @@ type answer struct {
 	Value   json.RawMessage     `json:"value,omitempty"`
 	Failure *babysitter.Failure `json:"error,omitempty"`
 	At      time.Time           `json:"at"`
-	// Entry is the id of an entry with a check, whose agent handed this over: it counts once that entry is answered.
+	// Entry is the id of the entry whose agent handed this over, if that entry has a check: the answer counts once the
+	// entry is answered.
 	Entry string `json:"entry,omitempty"`
 	// Lock is the lock's identity, as in the ledger. An answer that came with a repository has another one.
 	Lock string `json:"lock"`
@@ -46,8 +47,9 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 }
 
 // HandOver keeps the result of an effect: a JSON value that the task's schema allows, or why the task failed. caller is
-// the process that hands it over. While an agent works on the effect's entry, no other agent may do so. The result is
-// durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or [ErrForPerson].
+// the process that hands the result over. While an agent works on the effect's entry, no other agent may hand it over.
+// The result is durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or
+// [ErrForPerson].
 func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
 	a := answer{Effect: effect, Value: value, Failure: failure}
 	if err := b.mayHandOver(caller, &a); err != nil {
@@ -72,7 +74,7 @@ func (b *Bridge) mayHandOver(caller int, a *answer) error {
 	return recovery.WorksOn(caller, sessions)
 }
 
-// awaitCheck has what an agent says that it has done wait for the check of its entry, also where that comes later.
+// awaitCheck makes an agent's answer wait for the check of the effect's entry, even if that entry comes later.
 func (b *Bridge) awaitCheck(a *answer, d *inbox.Delivery) {
 	if d == nil || d.Check == nil || a.Failure != nil {
 		return
@@ -84,7 +86,7 @@ func (b *Bridge) awaitCheck(a *answer, d *inbox.Delivery) {
 	}
 }
 
-// isPostable reports whether there is an answer that may be posted.
+// isPostable reports whether an answer, which may be nil, may be posted.
 func (b *Bridge) isPostable(a *answer) (bool, error) {
 	if a == nil || a.Entry == "" {
 		return a != nil, nil
@@ -103,8 +105,8 @@ func (b *Bridge) atWork() (d *inbox.Delivery, all []inbox.Session, err error) {
 	return v.InFlight(), all, errors.Join(err, v.Close())
 }
 
-// Readable returns the directories from which a process may hand over a file as an effect's result: the one that
-// its session works in, and the effect's own. A person's process may read whatever the person may: it gets none.
+// Readable returns the directories from which a process of an agent may hand over a file as an effect's result: the
+// one that its session works in, and the effect's own. For a person's process, which may read any file, it returns none.
 func (b *Bridge) Readable(caller int, effect string) ([]string, error) {
 	_, sessions, err := b.atWork()
 	if err != nil {
@@ -119,14 +121,14 @@ func (b *Bridge) Readable(caller int, effect string) ([]string, error) {
 
 // TextValue returns a text as a result.
 func TextValue(text string) json.RawMessage {
-	value, _ := json.Marshal(strings.ToValidUTF8(text, "\uFFFD")) // a text has a form in JSON
+	value, _ := json.Marshal(strings.ToValidUTF8(text, "\uFFFD")) // a string always encodes
 	return value
 }
 
 // handOverWait is how long a hand-over waits for another one to finish.
 const handOverWait = 10 * time.Second
 
-// handOver takes every result, whether from a command, an agent's tool, or the last message of a turn.
+// handOver keeps every result, whether from a command, an agent's tool, or the last message of a turn.
 func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	defer func() {
 		if err != nil {
@@ -171,7 +173,7 @@ func (b *Bridge) handOver(a answer, durable bool) (err error) {
 	return err
 }
 
-// identity returns the identity of the lock's file. It makes a missing file.
+// identity returns the identity of the lock's file, which it makes if it is missing.
 func (b *Bridge) identity() (string, error) {
 	f, _, err := disk.OpenWrite(lockPath(ledgerPath(b.Box, b.Run)))
 	if err != nil {
@@ -180,7 +182,7 @@ func (b *Bridge) identity() (string, error) {
 	return f.Identity(), f.Close()
 }
 
-// checkResult returns what is wrong with an answer. asks says that the agent may answer questions to a person.
+// checkResult returns what is wrong with an answer. asks says that the agent may answer questions for a person.
 func (b *Bridge) checkResult(t run.Task, a answer, asks bool) error {
 	switch {
 	case t.Kind == kindSleep:
@@ -228,8 +230,8 @@ func (b *Bridge) answerOf(effect, lock string) (*answer, error) {
 	return &a, nil
 }
 
-// postAnswer posts the handed-over answer of an effect, or leaves it to another step. taken is false if it may not be
-// posted: see the report.
+// postAnswer posts the handed-over answer of an effect, or leaves it to another step. taken is false if the answer may
+// not be posted; the report says why.
 func (s *step) postAnswer(ctx context.Context, w want) (taken bool, err error) {
 	a, err := s.answerOf(w.Effect, s.identity)
 	if err != nil {
@@ -302,7 +304,7 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 }
 
 // checkAnswer checks the form of an answer to a breakpoint, and that its option exists. Babysitter accepts any
-// value, and reads anything but such an object as a refusal.
+// value, and treats anything but such an object as a refusal.
 func checkAnswer(t run.Task, a answer) error {
 	if a.Failure != nil {
 		return errors.New(`it is no answer to the question: a refusal is {"approved": false}, and no error`)

@@ -26,7 +26,7 @@ type accepted struct {
 	Dir  string    `json:"run_dir"`
 	Code run.Code  `json:"code"`
 	At   time.Time `json:"at"`
-	// Commands are the words of the commands of babysitter that steps were taken with. Who accepts may name another one.
+	// Commands are the words of the babysitter commands that steps used. A person who accepts code may use another one.
 	Commands []string `json:"commands,omitempty"`
 }
 
@@ -42,7 +42,7 @@ func (b *Bridge) acceptedPath() (string, error) {
 	return filepath.Join(dir, fmt.Sprintf("%x", sha256.Sum256([]byte(real)))[:32]), nil
 }
 
-// readAccepted returns no code if the run was not bound yet.
+// readAccepted returns the accepted code, the zero value if the run was not bound yet.
 func (b *Bridge) readAccepted() (a accepted, err error) {
 	path, err := b.acceptedPath()
 	if err != nil {
@@ -58,7 +58,7 @@ func (b *Bridge) readAccepted() (a accepted, err error) {
 	return a, err
 }
 
-// currentCode is the run's code as it is now, with the commands of babysitter that were taken before.
+// currentCode returns the run's code as it is now, with the babysitter commands that were used before.
 func (b *Bridge) currentCode(before accepted) (now accepted, err error) {
 	words := slices.Concat(before.Commands, b.CLI.Command)
 	slices.Sort(words)
@@ -67,10 +67,10 @@ func (b *Bridge) currentCode(before accepted) (now accepted, err error) {
 	return now, err
 }
 
-// AcceptCode accepts the run's code as it is now, so that steps go on with it. Binding a run does the same.
-// AcceptCode returns what differs from the code that was accepted before.
+// AcceptCode accepts the run's code as it is now, so that steps continue with it, and returns what differs from the
+// code accepted before. Binding a run does the same.
 func (b *Bridge) AcceptCode() (changed []string, err error) {
-	before, _ := b.readAccepted() // what cannot be read is replaced
+	before, _ := b.readAccepted() // an unreadable file is replaced
 	now, err := b.currentCode(before)
 	if err != nil {
 		return nil, err
@@ -81,20 +81,20 @@ func (b *Bridge) AcceptCode() (changed []string, err error) {
 	return changed, b.accept(now)
 }
 
-// Bind binds the run to its code, if it is not bound yet. It also has a version of the CLI noted that is not the
-// measured one. A run that cannot be bound rests, and says why.
+// Bind binds the run to its code, if it is not bound yet, and has a CLI noted whose version is not the measured one. A
+// run that cannot be bound rests, and its report says why.
 func (b *Bridge) Bind(ctx context.Context) {
 	if before, err := b.readAccepted(); before.Code != nil || err != nil {
 		return
 	}
 	if _, err := b.AcceptCode(); err == nil { // else a step tries again
-		_, _ = b.CLI.Version(ctx) // the next call says why it cannot be run
+		_, _ = b.CLI.Version(ctx) // the next call returns why it cannot be run
 	}
 }
 
 func (b *Bridge) accept(now accepted) error {
 	path, err := b.acceptedPath()
-	text, _ := json.Marshal(now) // it always can be
+	text, _ := json.Marshal(now) // strings and a time always encode
 	if err == nil {
 		err = os.MkdirAll(filepath.Dir(path), 0o700)
 	}
@@ -110,8 +110,8 @@ func (b *Bridge) accept(now accepted) error {
 // errUnaccepted says that the run's code is not what it was when the run was bound.
 var errUnaccepted = errors.New("its code has to be accepted")
 
-// mayRun guards whatever executes the run's code, and refuses with errRests. It binds an unbound run, unless
-// another process drives that run.
+// mayRun returns an error that matches errUnaccepted if the run's code may not be executed. It binds an unbound run,
+// unless another process drives that run.
 func (b *Bridge) mayRun() error {
 	if b.AnyCode {
 		return nil
@@ -139,7 +139,7 @@ func (b *Bridge) mayRun() error {
 	return nil
 }
 
-// maxShownCode is how many parts of the code a sentence names.
+// maxShownCode bounds how many parts of the code a sentence names.
 const maxShownCode = 3
 
 func (b *Bridge) briefNames(names []string) (all []string) {
@@ -155,13 +155,13 @@ func (b *Bridge) briefNames(names []string) (all []string) {
 	return all
 }
 
-// standstill is why a run stops until a person accepts its code.
+// standstill is why a run does not move, and since when.
 type standstill struct {
 	Why   string    `json:"why,omitempty"`
 	Since time.Time `json:"since,omitzero"`
 }
 
-// still keeps the time for as long as the reason is the same.
+// still returns the standstill for why, which began earlier if the reason is the same.
 func (r standstill) still(why error) standstill {
 	if r.Why == why.Error() {
 		return r
@@ -182,8 +182,8 @@ func Resting(box *inbox.Inbox, r *run.Run) (why string, stuck bool, since time.T
 	return l.Rests.Why, false, l.Rests.Since
 }
 
-// Stopped says why a run needs a person that can take steps: it was stopped, or no result of an effect will come.
-// why is "" for any other run, and for one that rests.
+// Stopped returns why a run that can take steps needs a person: it was stopped, or no result of an effect will come.
+// why is "" for any other run, and for a run that rests.
 func (b *Bridge) Stopped() (why string, since time.Time) {
 	l, err := b.loadLedger()
 	if err != nil || l.Done || l.Rests.Why != "" || l.Stuck.Why != "" {
@@ -215,10 +215,10 @@ func (b *Bridge) Stopped() (why string, since time.Time) {
 	return "", time.Time{}
 }
 
-// untaken is how long a result may wait for a step where nothing else is done: a hook or launcher takes one at once.
+// untaken is how long a result may wait for a step while nothing else is done: a hook or launcher takes one at once.
 const untaken = time.Minute
 
-// idle reports whether nothing waits in the inbox or is worked on, nor a step is taken.
+// idle reports whether nothing waits in the inbox or is in flight, and nobody takes a step.
 func (b *Bridge) idle() bool {
 	v, err := b.Box.View()
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Kinds of effects that are not simply work for an agent.
+// Kinds of effects that are more than work for an agent.
 const (
 	kindSleep      = "sleep"
 	kindBreakpoint = "breakpoint"
@@ -91,8 +91,8 @@ func (s *step) handleBreakpoint(ctx context.Context, w want) error {
 	return err
 }
 
-// handleAnswered handles an effect whose entry was answered without a result, as when the run could not be read at the end
-// of the turn: it is asked for again, a few times. The reply counts if text is asked for.
+// handleAnswered handles an effect whose entry was answered without a result, as when the run could not be read at the
+// end of the turn. The step asks for the result again, a few times, unless the reply counts as the result.
 func (s *step) handleAnswered(ctx context.Context, w want, a madeEntry) error {
 	reply, err := s.reply(a.Entry)
 	task, unread := s.Run.Task(w.Effect)
@@ -125,13 +125,13 @@ func (s *step) postFailure(ctx context.Context, effect, name, why string) error 
 	return s.post(ctx, effect, babysitter.Result{Failure: &babysitter.Failure{Name: name, Message: why}})
 }
 
-// post gives an effect its result. It is no error if the effect already has one.
+// post gives an effect its result, unless the effect already has one.
 func (s *step) post(ctx context.Context, effect string, result babysitter.Result) (err error) {
 	if err := s.mayRun(); err != nil {
 		return err
 	}
 	if s.costs == nil {
-		if _, s.costs, err = s.Cost(); err != nil { // it must not keep a result from its run
+		if _, s.costs, err = s.Cost(); err != nil { // this must not keep a result from its run
 			s.report.Notes = append(s.report.Notes, "what its entries have cost is not known: "+err.Error())
 			s.costs = map[string]price.Price{}
 		}
@@ -149,7 +149,7 @@ func (s *step) post(ctx context.Context, effect string, result babysitter.Result
 	return nil
 }
 
-// giveUpOn tells the process that no result will come, or leaves the effect to a person.
+// giveUpOn posts a failure, since no result will come, or leaves the effect to a person.
 func (s *step) giveUpOn(ctx context.Context, w want, a madeEntry, why string) error {
 	if s.OnUnresolved != effect.PostError {
 		if a.Over != why {
@@ -162,8 +162,8 @@ func (s *step) giveUpOn(ctx context.Context, w want, a madeEntry, why string) er
 	return s.postFailure(ctx, w.Effect, "UnresolvedEffect", "no result for effect "+w.Effect+": "+why)
 }
 
-// overdue tells the process that an effect took longer than its task allows, once its entry was in flight for that
-// long. A result that the agent hands over later is refused. One that this delivery brought may yet pass its check.
+// overdue posts a failure once an effect's entry was in flight for longer than the task allows. A result that the agent
+// hands over later is refused. A result that this delivery brought may yet pass its check.
 func (s *step) overdue(ctx context.Context, w want, entry string) error {
 	d, _, err := s.atWork()
 	if err != nil || d == nil || d.ID() != entry {
@@ -179,7 +179,7 @@ func (s *step) overdue(ctx context.Context, w want, entry string) error {
 	return nil
 }
 
-// lateFailure is the failure of an effect whose entry was in flight for longer than its task allows, nil if it was not.
+// lateFailure returns the failure of an effect whose entry was in flight for longer than its task allows, else nil.
 func lateFailure(d *inbox.Delivery) *babysitter.Failure {
 	var ms float64
 	if json.Unmarshal(d.Metadata()[effect.MetaTimeLimit], &ms) != nil || ms <= 0 {
@@ -198,8 +198,8 @@ const executeTimeout = 15 * time.Minute
 // maxShown limits, in bytes, how much of each output stream a failure quotes.
 const maxShown = 1 << 20
 
-// execute runs a task that is a command, and posts its output or its failure. If this process is killed before
-// that, the next step runs the command again.
+// execute runs the command of a task, and posts its output or its failure. If this process is killed before it posts,
+// the next step runs the command again.
 func (s *step) execute(ctx context.Context, w want) error {
 	c, err := s.commandOf(w)
 	if err != nil {
@@ -266,12 +266,11 @@ func (s *step) commandOf(w want) (*run.Command, error) {
 	return c, nil
 }
 
-// Cost returns what the entries of a run have cost, as far as the lines are kept: in all, and by the id of the
-// effect. The entries' ids begin with the run's.
+// Cost returns what the entries of a run have cost, as far as the lines are kept: in all, and by effect id.
 func (b *Bridge) Cost() (all price.Price, effects map[string]price.Price, err error) {
 	effects = map[string]price.Price{}
 	add := func(l price.Line) {
-		if strings.HasPrefix(l.ID, b.entryID("", 1)) {
+		if strings.HasPrefix(l.ID, b.entryID("", 1)) { // each entry's id begins with the run's
 			one := effects[effect.IDIn(l.ID)]
 			one.Amount, one.Model = one.Plus(l.Amount), l.Model
 			all.Amount, effects[effect.IDIn(l.ID)] = all.Plus(l.Amount), one

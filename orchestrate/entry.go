@@ -22,7 +22,7 @@ const (
 	kindFinish = "run completed"
 )
 
-// entryID names the nth entry for something that a run asks for.
+// entryID returns the id of the nth entry for something that a run asks for.
 func (b *Bridge) entryID(what string, nth int) string {
 	id := b.Run.ID() + "/" + what
 	if nth > 1 {
@@ -36,7 +36,7 @@ func (b *Bridge) message(id, kind, prompt string) inbox.Message {
 	return inbox.Message{ID: id, Text: prompt, Metadata: meta}
 }
 
-// wording returns the text of an effect's entry, still in parts.
+// wording returns the parts of the text of an effect's entry.
 func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	return prompt.Effect{
 		Program: b.Program, Inbox: b.Box.Path(), RunID: b.Run.ID(), ID: effect, Kind: t.Kind, Task: t.Raw,
@@ -45,7 +45,7 @@ func (b *Bridge) wording(effect string, t run.Task) prompt.Effect {
 	}
 }
 
-// queueEntry has the step append an entry for an effect.
+// queueEntry makes the step append an entry for an effect.
 func (s *step) queueEntry(w want, a madeEntry) error {
 	t, err := s.Run.Task(w.Effect)
 	if err != nil {
@@ -84,7 +84,7 @@ type entryState struct {
 
 func (f entryState) waits() bool { return f.where != "" && f.where != inbox.FoundAnswered }
 
-// entryStates returns the states of entries, by id. It reads each file once, however many they are.
+// entryStates returns the states of entries, by id. It reads each file once, however many ids there are.
 func (b *Bridge) entryStates(ids ...string) (map[string]entryState, error) {
 	v, err := b.Box.View()
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// Complete takes a step of the run for a person, who needs no proof: a completed run is then done. An entry that
+// Complete takes a step of the run for a person, who needs no proof: a completed run is then done, and an entry that
 // asks an agent for the proof is no longer delivered.
 func (b *Bridge) Complete(ctx context.Context) (Report, error) {
 	return b.underLock(ctx, stepWait, func(s *step, ctx context.Context) error {
@@ -22,8 +22,8 @@ func (b *Bridge) Complete(ctx context.Context) (Report, error) {
 	})
 }
 
-// askForProof asks the agent, in the last entry of a completed run, to name the proof. It does not run the process
-// again, which would complete the run a second time.
+// askForProof asks the agent, in the last entry of a completed run, to name the proof. It does not run the process:
+// that would complete the run a second time.
 func (s *step) askForProof(ctx context.Context) error {
 	if s.closing {
 		s.ledger.Done, s.report.Done = true, true
@@ -58,7 +58,7 @@ func (s *step) askForProof(ctx context.Context) error {
 	}
 	err := s.append(ctx, []inbox.Message{s.message(a.Entry, kindFinish, prompt.Completion(s.Run.ID(), s.Run.Proof(), output))})
 	if err == nil {
-		s.ledger.Finish = a // only now: the ledger is saved after an error, too
+		s.ledger.Finish = a // not before: the ledger is saved after an error, too
 	}
 	return err
 }
@@ -101,7 +101,7 @@ const attempts = 3
 
 // Reopen lets a run recover that failed because an effect was posted as failed. The effect waits again, and the
 // next step asks for it with a new entry. Reopen fails if the effect did not fail, or the run has continued since.
-// With no effect it only has the process of a failed run try again, and the failures are counted anew.
+// Without an effect it only has the process of a failed run try again, and the failures are counted anew.
 func (b *Bridge) Reopen(ctx context.Context, effect string) (err error) {
 	l, lock, err := b.begin(ctx, stepWait)
 	if err != nil {

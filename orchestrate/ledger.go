@@ -27,11 +27,11 @@ type ledger struct {
 	Dir     string  `json:"run_dir"`
 	Made    string  `json:"made,omitempty"` // see [Bridge.incarnation]; "" in the ledger of an older release
 	Options Options `json:"options"`
-	// Lock is the identity of the lock's file beside the ledger. Nobody can know it in advance, so a ledger that
-	// came with a repository or a copy has another one.
+	// Lock is the identity of the lock's file beside the ledger. Nobody can know that in advance, so a ledger that
+	// came with a repository or a copy has another identity.
 	Lock string `json:"lock,omitempty"`
 	// Head is the last event of the journal when the process last ran, and Wants are the effects that the process
-	// waited for then. It can want nothing else before the journal grows.
+	// then waited for. Until the journal grows, the process can want nothing else.
 	Head    int                  `json:"head_seq"`
 	Wants   []want               `json:"wants,omitempty"`
 	Effects map[string]madeEntry `json:"effects,omitempty"`
@@ -53,7 +53,7 @@ func (l *ledger) outOfSteps() bool {
 	return l.Guard != "" && l.Options.MaxSteps > 0 && l.Steps >= l.Options.MaxSteps
 }
 
-// dropped reports whether the process is known to wait for a pending effect no more: it ended, or took another way.
+// dropped reports whether the process is known to wait for a pending effect no more: it ended, or took another branch.
 func (l *ledger) dropped(st run.State, effect string) bool {
 	wanted := slices.ContainsFunc(l.Wants, func(w want) bool { return w.Effect == effect })
 	return st.Status == run.Completed || st.Moved == l.Head && len(l.Wants) > 0 && !wanted
@@ -78,7 +78,7 @@ const (
 	maxLedger = 16 << 20
 )
 
-// ledgerPath returns the path of a run's ledger. A run's id is a valid file name: babysitter made a folder of it.
+// ledgerPath returns the path of a run's ledger. A run's id is a valid file name: babysitter named a folder after it.
 func ledgerPath(box *inbox.Inbox, r *run.Run) string {
 	return filepath.Join(box.Dir(), ledgerPrefix+filepath.Base(r.ID())+ledgerSuffix)
 }
@@ -123,13 +123,13 @@ func readLedger(path string) (*ledger, error) {
 // errForeign says that a ledger was not made where it stands.
 var errForeign = errors.New("it was not made here")
 
-// incarnation tells a run from one that was made under its id before and removed: each has a proof of its own.
+// incarnation tells a run from a removed one of the same id: each has a proof of its own.
 func (b *Bridge) incarnation() string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(b.Run.Proof())))[:8]
 }
 
-// loadLedger reads the ledger. It begins a new one if the file is missing, was made elsewhere, or belongs to another run
-// with the same id. Without the old ledger, work is only done twice.
+// loadLedger reads the ledger. It begins a new ledger if the file is missing, was made elsewhere, or belongs to another
+// run of the same id. The loss of a ledger only makes work be done twice.
 func (b *Bridge) loadLedger() (*ledger, error) {
 	fresh := &ledger{Run: b.Run.ID(), Dir: b.Run.Dir(), Made: b.incarnation(), Effects: map[string]madeEntry{}}
 	l, err := readLedger(ledgerPath(b.Box, b.Run))
@@ -150,7 +150,7 @@ func (b *Bridge) loadLedger() (*ledger, error) {
 	return l, nil
 }
 
-// save publishes the ledger of a step, which must hold the lock.
+// save publishes the ledger of a step that holds the lock.
 func (b *Bridge) save(l *ledger, lock *disk.Lock) error {
 	l.Lock, l.Made = lock.Identity(), b.incarnation()
 	text, err := json.Marshal(l)
@@ -174,8 +174,7 @@ func (b *Bridge) lock(ctx context.Context, wait time.Duration) (*disk.Lock, erro
 	return lock, nil
 }
 
-// begin makes the run this inbox's and reads its ledger. The caller releases the lock that begin returns without an
-// error.
+// begin claims the run for this inbox and reads its ledger. Unless begin fails, the caller releases the lock.
 func (b *Bridge) begin(ctx context.Context, wait time.Duration) (l *ledger, lock *disk.Lock, err error) {
 	if lock, err = b.lock(ctx, wait); err != nil {
 		return nil, nil, err
@@ -198,8 +197,8 @@ type DrivenRun struct {
 	Waits []string
 }
 
-// Driven returns the runs that were driven through an inbox. strange names ledgers beside the inbox that were made
-// elsewhere, and are ignored.
+// Driven returns the runs that were driven through an inbox. strange names the ledgers beside the inbox that were made
+// elsewhere and so are ignored.
 func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 	names, err := os.ReadDir(box.Dir())
 	for _, n := range names {
@@ -225,12 +224,12 @@ func Driven(box *inbox.Inbox) (all []DrivenRun, strange []string, err error) {
 // claimName, in the run's directory, names the inbox driving the run. Two would give the same work to two agents.
 const claimName = ".heartbeat-inbox"
 
-// claim makes the run this inbox's, unless another inbox still drives it.
+// claim claims the run for this inbox, unless another inbox still drives it.
 func (b *Bridge) claim() error {
 	path := filepath.Join(b.Run.Dir(), claimName)
 	by, err := b.claimedBy()
 	switch {
-	case err != nil && !errors.Is(err, fs.ErrNotExist): // said below
+	case err != nil && !errors.Is(err, fs.ErrNotExist): // returned below
 	case err == nil && inbox.SameInbox(by, b.Box.Path()):
 		return nil
 	case b.drivenBy(by):

@@ -24,16 +24,16 @@ import (
 // permits only what its own options permit: see [OpenDriven].
 type Options struct {
 	effect.Options
-	// AnyCode runs the process however its code has changed since the run was bound. No file can say so either.
+	// AnyCode runs the process however its code has changed since the run was bound. No file can permit that.
 	AnyCode bool `json:"-"`
 
 	// follows says that another process drives the run, whose options the ledger keeps. others are the kinds of
-	// effects that process carries out.
+	// effects that the other process carries out.
 	follows bool
 	others  []string
 }
 
-// Empty reports whether nothing was kept.
+// Empty reports whether the ledger kept no options.
 func (o Options) Empty() bool { return o.Breakpoints == "" && o.OnUnresolved == "" }
 
 // Bridge connects one run with one inbox.
@@ -41,7 +41,7 @@ type Bridge struct {
 	Box *inbox.Inbox
 	Run *run.Run
 	// CLI changes the run. Program is the path of heartbeat, in the command by which the agent hands results over.
-	// A step needs both. No file names the CLI, so that who can write beside the inbox cannot choose what runs.
+	// A step needs both. No file names the CLI, so that nobody who can write beside the inbox chooses what runs.
 	CLI     *babysitter.CLI
 	Program string
 	Options
@@ -58,7 +58,7 @@ type Report struct {
 	Dir        string        `json:"run_dir"`
 	Status     run.Status    `json:"status"`
 	Queued     []string      `json:"queued,omitempty"`     // ids of appended entries
-	Waits      int           `json:"waits,omitempty"`      // effects that had an entry before
+	Waits      int           `json:"waits,omitempty"`      // effects that already had an entry
 	Posted     []string      `json:"posted,omitempty"`     // effects that got a result
 	Unposted   int           `json:"unposted,omitempty"`   // results left for another step
 	Notes      []string      `json:"notes,omitempty"`      // on what was appended
@@ -71,7 +71,7 @@ type Report struct {
 	Iterations int           `json:"iterations,omitempty"`
 	Done       bool          `json:"done,omitempty"`         // completed, and proven or closed by a person
 	Guard      string        `json:"guard,omitempty"`        // why this run is driven no more
-	OutOfSteps bool          `json:"out_of_steps,omitempty"` // a greater --max-iterations lets it go on
+	OutOfSteps bool          `json:"out_of_steps,omitempty"` // a greater --max-iterations lets the run continue
 	Rests      bool          `json:"rests,omitempty"`        // until a person accepts its code
 }
 
@@ -84,7 +84,7 @@ type Held struct {
 	Since    time.Time `json:"since"`
 }
 
-// OpenAll opens the runs that the flags of a command name, as far as they can be opened.
+// OpenAll opens the runs that the flags of a command name. It returns those that can be opened even with an error.
 func OpenAll(ctx context.Context, r *cli.RunFlags, box *inbox.Inbox, note func(string, ...any)) (all []*Bridge, err error) {
 	for _, dir := range r.Dirs {
 		b, unable := Open(ctx, r, box, dir, note)
@@ -106,8 +106,8 @@ func Open(ctx context.Context, r *cli.RunFlags, box *inbox.Inbox, dir string, no
 	return b, err
 }
 
-// OpenDriven opens the bridge of a run that another process may drive, with the options that were kept of it, and
-// does not bind it.
+// OpenDriven opens the bridge of a run that another process may drive, with the options that the ledger kept. It does not
+// bind the run.
 func OpenDriven(r *cli.RunFlags, box *inbox.Inbox, dir string, kept Options, note func(string, ...any)) (*Bridge, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

@@ -18,15 +18,15 @@ type effectAt struct {
 	id string
 }
 
-// runOf returns the run of an entry. If it cannot be read, the next step reports that. It fails for an entry of no run.
+// runOf returns the run of an entry. It fails for an entry of no run. The next step reports a run that cannot be read.
 func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark effect.Mark, err error) {
 	mark, _ = effect.MarkIn(meta)
 	r, err := run.Open(mark.RunDir)
 	return Bridge{Box: box, Run: r}, mark, err
 }
 
-// awaitedEffect returns the effect of an entry in flight. ok is false if there is none, if its run cannot be read, or if it no
-// longer needs a result. passed says that the entry has no check left to pass.
+// awaitedEffect returns the effect of an entry in flight. ok is false if the entry has none, if its run cannot be read, or
+// if the effect needs no result any more. passed says that the entry has no check left to pass.
 func awaitedEffect(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectAt, ok bool) {
 	b, mark, err := runOf(box, d.Metadata())
 	if err != nil || mark.Effect == "" {
@@ -36,7 +36,8 @@ func awaitedEffect(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectA
 	return effectAt{b, mark.Effect}, err == nil && st.Effect(mark.Effect) == run.Requested && !b.handedOver(mark.Effect, passed)
 }
 
-// handedOver reports whether a result of an effect waits to be posted, if need be once its entry has passed its check.
+// handedOver reports whether a result of an effect waits to be posted. With passed, a result counts even before the check
+// of its entry.
 func (b *Bridge) handedOver(effect string, passed bool) bool {
 	lock, err := b.identity()
 	if err != nil {
@@ -49,9 +50,9 @@ func (b *Bridge) handedOver(effect string, passed bool) bool {
 	return err == nil && a != nil && passed
 }
 
-// Settled says why a run's entry is no longer needed: its effect has a result, the run is done, or this inbox has
-// nothing to do with the run, as in a copy. Else it is "", as for an entry of somebody else's that only has members
-// of the same names. A step asks again for what its run still waits for.
+// Settled returns why a run's entry is no longer needed: its effect has a result, the run is done, or this inbox has
+// nothing to do with the run, as in a copy. It returns "" for any other entry, such as one that only has members of the
+// same names. A step asks again for what its run still waits for.
 func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) string {
 	b, mark, err := runOf(box, meta)
 	switch {
@@ -85,10 +86,10 @@ func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) strin
 	return ""
 }
 
-// AcceptReply takes the agent's reply to an entry in flight, which has no check or has passed it. If the entry's effect
-// asks for plain text, the reply is handed over as its result. Without a result, an effect whose time is over has
-// failed: no step looked at it in time where nobody else drives the run. missing says why the effect still has no
-// result, or is "" if the entry is settled.
+// AcceptReply accepts the agent's reply to an entry in flight that has no check or has passed it. If the entry's effect
+// asks for plain text, the reply becomes its result. Without a result, an effect whose time is over fails: where nobody
+// else drives the run, no step failed it in time. missing says why the effect still has no result, or is "" if the entry
+// needs none.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	e, ok := awaitedEffect(box, d, true)
 	if !ok {
@@ -111,7 +112,7 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 	return "no result was handed over by the command that the entry names"
 }
 
-// HandOverSaid hands over what an agent said is the result of its entry, if the entry is an effect's: a JSON value,
+// HandOverSaid hands over what an agent reported as the result of its entry, if the entry is an effect's: a JSON value,
 // or else a text. The caller has checked that the entry is that agent's. Otherwise it is like [Bridge.HandOver].
 func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 	e, ok := awaitedEffect(box, d, false)
@@ -127,8 +128,8 @@ func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 	return e.handOver(a, true)
 }
 
-// Announce returns a sentence about the run of an entry, for the person at the terminal. It is "" if the entry is
-// not a run's, or the run cannot be read.
+// Announce returns a sentence about the run of an entry, for the person at the terminal, or "" if the entry is not a
+// run's or the run cannot be read.
 func Announce(box *inbox.Inbox, meta map[string]json.RawMessage) string {
 	b, mark, err := runOf(box, meta)
 	if err != nil {

@@ -43,13 +43,13 @@ func NewState(runID, prompt string, maxIterations int, now time.Time) State {
 // StateStamp formats a time for the state file: RFC 3339, UTC, whole seconds.
 func StateStamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05Z") }
 
-// IterationFigures spells an iteration and its limit; 0 is no limit.
+// IterationFigures returns an iteration and its limit in words; 0 is no limit.
 func IterationFigures(iteration, most int) string {
-	said := fmt.Sprintf("iteration %d", iteration)
+	text := fmt.Sprintf("iteration %d", iteration)
 	if most > 0 {
-		said += fmt.Sprintf("/%d", most)
+		text += fmt.Sprintf("/%d", most)
 	}
-	return said
+	return text
 }
 
 // Next returns the state at the start of the next iteration, which is now.
@@ -59,7 +59,7 @@ func (s State) Next(now time.Time) State {
 	return s
 }
 
-// Limit says that the session has used up its iterations, or returns "".
+// Limit returns a sentence if the session has used up its iterations, else "".
 func (s State) Limit() string {
 	if s.MaxIterations == 0 || s.Iteration < s.MaxIterations {
 		return ""
@@ -124,7 +124,7 @@ func parseInt(s string, otherwise int) (n int) {
 	return n
 }
 
-// Format writes a state as the CLI does, without the times of iterations, which only babysitter's own hook goes by. It
+// Format writes a state as the CLI does, without the times of iterations, which only babysitter's own hook uses. It
 // fails on a line break in a field, or a number below 0.
 func (s State) Format() ([]byte, error) {
 	for _, v := range []string{s.RunID, s.StartedAt, s.LastIterationAt} {
@@ -149,8 +149,7 @@ iteration_times:
 `, s.Active, s.Iteration, s.MaxIterations, s.RunID, s.StartedAt, s.LastIterationAt, trim(s.Prompt)), nil
 }
 
-// isSpace reports whether JavaScript, with which the CLI trims, takes r for white space: it does so for a byte
-// order mark, but not for U+0085.
+// isSpace reports whether r is white space to JavaScript, in which the CLI trims: a byte order mark is, U+0085 is not.
 func isSpace(r rune) bool {
 	return r == '\uFEFF' || r != '\u0085' && unicode.IsSpace(r)
 }

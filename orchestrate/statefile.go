@@ -22,7 +22,7 @@ var (
 
 const (
 	maxID   = 128
-	maxSize = 64 << 20 // no prompt is that long: a larger file is something else
+	maxSize = 64 << 20 // no prompt is that long
 )
 
 // StateFile is the state file of one orchestrated session, in the format of babysitter's own CLI and hooks:
@@ -97,9 +97,8 @@ func (f StateFile) Write(s State) error {
 	return err
 }
 
-// Bind binds the session to the run that s names, without asking whether it is free. It makes s the session's state and
-// returns that state. The session keeps its limit of iterations if that of s is [KeepLimit], and its prompt if s has
-// none.
+// Bind binds the session to the run that s names, free or not. It makes s the session's state and returns that state.
+// The session keeps its limit of iterations if that of s is [KeepLimit], and its prompt if s has none.
 func (f StateFile) Bind(s State) (State, error) {
 	was, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -115,8 +114,7 @@ func (f StateFile) Bind(s State) (State, error) {
 	return s, f.Write(s)
 }
 
-// Free returns an error that matches [ErrBound] if the session is bound to a run other than runID, unless over says that
-// this run is over.
+// Free returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not over.
 func (f StateFile) Free(runID string, over func(runID string) (bool, error)) error {
 	was, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -159,13 +157,13 @@ func StateDir(flag string, getenv func(string) string) (string, error) {
 	return "", errors.New("find the directory of session states: HOME is not set: give --state-dir")
 }
 
-// SessionVariable is the environment variable that tells the CLI and its hooks their session.
+// SessionVariable is the environment variable that names the session to the CLI and its hooks.
 const SessionVariable = "BABYSITTER_SESSION_ID"
 
-// ExportSession makes the client set [SessionVariable] for the commands of its session. It adds a line to the shell script that
-// the client names in CLAUDE_ENV_FILE, unless the script already ends up with this id. The file is the client's, so
-// a symbolic link is followed; a missing file is made with mode 0600. ExportSession refuses an id that [StateFileAt] refuses, so
-// the id needs no quoting.
+// ExportSession makes the client set [SessionVariable] for the commands of its session. It adds a line to the shell
+// script that the client names in CLAUDE_ENV_FILE, unless the script already sets this id last. The file is the client's,
+// so a symbolic link is followed; a missing file is made with mode 0600. ExportSession refuses an id that [StateFileAt]
+// refuses, so the id needs no quoting.
 func ExportSession(envFile, id string) (err error) {
 	if !validID(id) {
 		return fmt.Errorf("export session %.200q: %w", id, ErrSessionID)
@@ -200,8 +198,7 @@ func ExportSession(envFile, id string) (err error) {
 const maxScript = 16 << 20
 
 // PromiseIn returns the text between the first <promise> of a message and the next </promise>, trimmed, with runs of
-// white space collapsed to one space. ok is false if there is no such pair. Only the first pair counts, as with the
-// CLI.
+// white space collapsed to one space. ok is false without such a pair. Like the CLI, it ignores later pairs.
 func PromiseIn(message string) (value string, ok bool) {
 	_, rest, opened := strings.Cut(message, "<promise>")
 	value, _, closed := strings.Cut(rest, "</promise>")

@@ -15,7 +15,7 @@ import (
 	"heartbeat/orchestrate/run"
 )
 
-// unchangedFor is how long an inbox's last line without newline must stay unchanged: somebody may still be writing it.
+// unchangedFor is how long an inbox's last line without newline must be unchanged: somebody may still be writing it.
 const unchangedFor = 250 * time.Millisecond
 
 // Step takes the run as far as it gets without an agent, and makes sure that what the run then waits for is in the
@@ -32,7 +32,7 @@ func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	return report, err
 }
 
-// StepAnew is a step that runs the process even if nothing has happened since it ran: its code has changed.
+// StepAnew takes a step that runs the process even if nothing has happened since its last run: its code has changed.
 func (b *Bridge) StepAnew(ctx context.Context) (Report, error) {
 	return b.underLock(ctx, stepWait, func(s *step, ctx context.Context) error {
 		s.ledger.Head = 0
@@ -40,7 +40,7 @@ func (b *Bridge) StepAnew(ctx context.Context) (Report, error) {
 	})
 }
 
-// Busy reports whether another process takes a step of the run. It is false if that is unknown.
+// Busy reports whether another process is known to take a step of the run.
 func (b *Bridge) Busy() bool {
 	lock, err := b.lock(context.Background(), time.Nanosecond)
 	if err == nil {
@@ -49,16 +49,16 @@ func (b *Bridge) Busy() bool {
 	return errors.Is(err, disk.ErrLocked)
 }
 
-// busyWait is how long a step waits for another one that does the same.
+// busyWait is how long a step waits for another one that does the same work.
 const busyWait = time.Second
 
-// StepIfReady posts the results that were handed over. It takes the step only if the process can then continue: it
-// waits for nothing else, or a sleep is over. settled is the id of the entry that was just answered, if any. It is
-// for callers that have other work to deliver, and should not wait for the process.
-func (b *Bridge) StepIfReady(ctx context.Context, settled string) (Report, error) {
-	report, err := b.underLock(ctx, busyWait, func(s *step, ctx context.Context) error { return s.runIfReady(ctx, settled) })
+// StepIfReady posts the results that were handed over. It takes the step only if the process can then continue, since
+// it waits for nothing else or a sleep is over. answered is the id of the entry that was just answered, if any.
+// StepIfReady is for callers that have other work to deliver, and should not wait for the process.
+func (b *Bridge) StepIfReady(ctx context.Context, answered string) (Report, error) {
+	report, err := b.underLock(ctx, busyWait, func(s *step, ctx context.Context) error { return s.runIfReady(ctx, answered) })
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
-		return report, nil // another process takes the step
+		return report, nil // another process is taking the step
 	}
 	return report, err
 }
@@ -87,9 +87,9 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 		l.Guard, l.Rests = s.report.Guard, s.rests
 	}
 	switch {
-	case ctx.Err() != nil: // whoever ended the step knows
+	case ctx.Err() != nil: // the step was ended on purpose
 	case err != nil:
-		if _, unread := b.Run.State(); unread == nil { // else whoever looks at the run sees it
+		if _, unread := b.Run.State(); unread == nil { // else everybody who reads the run meets that error
 			l.Stuck = l.Stuck.still(err)
 		}
 	case s.stepped:
@@ -109,7 +109,7 @@ type step struct {
 	handedOver map[string]bool        // effects with a result that waits to be posted
 	identity   string                 // of the lock's file
 	costs      map[string]price.Price // of the entries of each effect; nil until asked for
-	closing    bool                   // a person says that the run is done once it is completed
+	closing    bool                   // a person wants the run to be done once it is completed
 	stepped    bool
 	rests      standstill
 	report     Report
@@ -119,7 +119,7 @@ type step struct {
 func (s *step) run(ctx context.Context) error {
 	s.stepped = true
 	for {
-		// What a round before the last posted result found is no longer so.
+		// Forgets what the last round found before it posted.
 		s.report.Waits, s.report.Held, s.report.Commands, s.report.NotBefore = 0, nil, nil, nil
 		if err := s.readState(); err != nil {
 			return err
@@ -149,7 +149,7 @@ func (s *step) hasFailed() bool {
 }
 
 // runIfReady is [Bridge.StepIfReady] under the run's lock.
-func (s *step) runIfReady(ctx context.Context, settled string) error {
+func (s *step) runIfReady(ctx context.Context, answered string) error {
 	if err := s.readState(); err != nil || s.ledger.Done {
 		return err
 	}
@@ -161,7 +161,7 @@ func (s *step) runIfReady(ctx context.Context, settled string) error {
 	default:
 		return s.postThenStep(ctx)
 	}
-	if about.Entry != "" && about.Entry != settled {
+	if about.Entry != "" && about.Entry != answered {
 		return nil // the agent still has to answer it
 	}
 	return s.run(ctx)
@@ -233,7 +233,7 @@ func (s *step) continueRun(ctx context.Context) (more bool, err error) {
 	return s.posted && s.report.Unposted == 0, s.append(ctx, s.toAppend)
 }
 
-// iterate runs the process. ended says that the run ended, or that the process may not be run.
+// iterate runs the process. ended says that the run ended, or that the process may run no more.
 func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if s.MaxSteps > 0 && s.ledger.Steps >= s.MaxSteps {
 		s.report.Guard, s.report.OutOfSteps = fmt.Sprintf("the process was run %d times already", s.ledger.Steps), true
@@ -292,25 +292,20 @@ func (s *step) append(ctx context.Context, all []inbox.Message) error {
 	return err
 }
 
-// Outcome is what a round of steps came to.
+// Outcome is the result of a round of steps.
 type Outcome struct {
-	// Reports has a report for each step, in the order of the runs.
-	Reports []Report
-	// Unfinished are the runs that are not done.
-	Unfinished []*Bridge
-	// Queued says that a step appended an entry.
-	Queued bool
-	// Waiting says that a run waits for an entry of the inbox, perhaps one that was just appended.
-	Waiting bool
-	// NotBefore is when the first sleep of a run that can continue is over; zero if there is none.
-	NotBefore time.Time
+	Reports    []Report  // one for each step without an error, in the order of the runs
+	Unfinished []*Bridge // the runs that are not done
+	Queued     bool      // a step appended an entry
+	Waiting    bool      // a run waits for an entry of the inbox, perhaps for one just appended
+	NotBefore  time.Time // when the first sleep of a run that can continue is over; zero for none
 }
 
-// StepAll has take take one step of each run, in order. The outcome covers the steps without an error: one run that
-// cannot go on keeps no other from doing so.
-func StepAll(ctx context.Context, bridges []*Bridge, take func(context.Context, *Bridge) (Report, error)) (all Outcome, err error) {
+// StepAll calls step for each run, in order. The outcome covers the steps without an error: a run that cannot continue
+// holds no other up.
+func StepAll(ctx context.Context, bridges []*Bridge, step func(context.Context, *Bridge) (Report, error)) (all Outcome, err error) {
 	for _, b := range bridges {
-		r, unable := take(ctx, b)
+		r, unable := step(ctx, b)
 		if unable != nil {
 			err = errors.Join(err, unable)
 			continue
