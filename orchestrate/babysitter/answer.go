@@ -13,9 +13,9 @@ import (
 // time proportional to the length of the output.
 const misfires = 1000
 
-// findObject returns the first JSON object in the output for which right is true. The object starts a line, unless
-// process code printed there without ending the line. Process code decides what the members of an answer are: a
-// member of an unexpected type reads as JSON, or as zero.
+// findObject returns the first JSON object in the output for which right returns true. The object starts a line, unless
+// process code printed there without ending the line. Process code decides about the members of an answer: a member of
+// an unexpected type reads as JSON, or as zero.
 func findObject(output []byte, right func(gjson.Result) bool) (value gjson.Result, ok bool) {
 	if value, ok = scan(output, false, right); ok {
 		return value, true
@@ -55,7 +55,7 @@ func beginsObject(b []byte) bool {
 	return bytes.HasPrefix(bytes.TrimLeft(b[1:min(len(b), 16)], " \t\r\n"), []byte(`"`))
 }
 
-// answerWhere returns a search for the answer of a request: the first object for which right is true.
+// answerWhere returns [findObject] with right, for [request.answer].
 func answerWhere(right func(gjson.Result) bool) func([]byte) (gjson.Result, bool) {
 	return func(stdout []byte) (gjson.Result, bool) { return findObject(stdout, right) }
 }

@@ -4,10 +4,9 @@
 // The output of the CLI is unreliable. Process code prints before and after the answer. The CLI may print nothing
 // at all, or answer and keep running. It exits with 1 after some successes and with 0 for a failed run. So the
 // answer is whatever in the output has the shape of one. Without an answer the exit status counts, and then the
-// error output. If it is still open whether a result was posted, the run's journal tells.
+// error output. If these leave open whether a result was posted, the run's journal decides.
 //
-// Two writers damage a run's journal. So every call that writes first takes a lock of heartbeat's own, and holds it
-// until the call ends.
+// Two writers at once damage a run's journal. So every call that writes holds a lock of heartbeat's own.
 package babysitter
 
 import (
@@ -32,7 +31,7 @@ type CLI struct {
 	// Wait is how long a call waits for other processes that work on the run: for heartbeat's own lock, and again
 	// for the CLI's. 0 means half a minute. The CLI itself gives up after ten seconds.
 	Wait time.Duration
-	// Note gets a sentence for a person about a call that succeeded in an unusual way. It may be nil.
+	// Note, unless nil, gets a sentence for a person about a call that succeeded in an unusual way.
 	Note func(format string, args ...any)
 	// Patience multiplies every timeout, for a slow machine. 0 means 1.
 	Patience float64
@@ -49,7 +48,7 @@ func (c *CLI) wait() time.Duration { return cmp.Or(max(c.Wait, 0), 30*time.Secon
 // Version asks the CLI for its version, such as 0.0.187. A version other than [effect.MeasuredVersion] is noted,
 // but is no error: a call fails only if its own answer has an unexpected shape.
 func (c *CLI) Version(ctx context.Context) (string, error) {
-	quiet := *c // nothing to say about waiting for a slow disk
+	quiet := *c // a slow disk is not worth a note
 	quiet.Note = nil
 	said, err := quiet.callTwice(ctx, request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout, answer: findVersion})
 	if err != nil {
@@ -79,8 +78,8 @@ func findVersion(stdout []byte) (found gjson.Result, ok bool) {
 	return found, ok
 }
 
-// telltales are variables that make the CLI believe it belongs to another harness, session or folder. A process
-// started in such a session inherits them, although they have nothing to do with the run.
+// telltales are variables that make the CLI believe that it belongs to another harness, session or folder. A process
+// that was started in such a session inherits them, although they have nothing to do with the run.
 var telltales = []string{
 	"BABYSITTER_EXTENSION_PATH", "BABYSITTER_GLOBAL_STATE_DIR", "BABYSITTER_RUNS_DIR", "BABYSITTER_SESSION_ID", "BABYSITTER_STATE_DIR",
 	"CLAUDE_ENV_FILE", "CLAUDE_PLUGIN_DATA", "CLAUDE_PLUGIN_ROOT",
@@ -100,7 +99,7 @@ var telltales = []string{
 const (
 	Waiting   = "waiting"   // for the results of NextActions
 	Completed = "completed" // do not iterate again: that runs the process once more
-	Failed    = "failed"    // the run's journal says with what
+	Failed    = "failed"    // the run's journal has the error
 	// Executed: hooks of the project carried out tasks themselves, which a plain installation of the measured
 	// version never does. Iterate again.
 	Executed = "executed"
@@ -123,7 +122,7 @@ type Action struct {
 }
 
 // Iterate runs the process of a run up to the effects that it waits for, or to its end. While results are missing,
-// another call returns the same. It writes to the run, and so waits for other writers.
+// another call returns the same. Iterate writes to the run, and so waits for other writers.
 func (c *CLI) Iterate(ctx context.Context, of *runs.Run) (it Iteration, err error) {
 	r := run{of.Dir(), of.ID()}
 	err = c.underLock(ctx, r, func() error {
@@ -137,7 +136,7 @@ func (c *CLI) Iterate(ctx context.Context, of *runs.Run) (it Iteration, err erro
 	return it, err
 }
 
-// isIteration tells the answer about r from other output of process code, even from an answer about another run.
+// isIteration reports whether an object is the answer about r, and not other output of process code.
 func (r run) isIteration(a gjson.Result) bool {
 	switch a.Get("status").Str {
 	case Waiting:

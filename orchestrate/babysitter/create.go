@@ -21,8 +21,7 @@ import (
 type CreateOptions struct {
 	ProcessID string
 	// Entry is the process module and the export that is the process: PATH#EXPORT. Without #EXPORT the export is
-	// process, never the default export: the CLI accepts a module that only has a default export, and then every
-	// iteration fails.
+	// process, never the default export: the CLI would accept a module that only has that, and fail every iteration.
 	Entry string
 	// Inputs of the process, any JSON value; nil is none.
 	Inputs []byte
@@ -30,7 +29,7 @@ type CreateOptions struct {
 	RunID string
 	// Prompt is kept for people. The CLI takes it only as an argument, which other users of the machine can see.
 	Prompt string
-	// Revision is the process's, and Request names what asked for the run. Both are kept with the run, and optional.
+	// Revision is the process's, and Request names what asked for the run. Both are optional and kept with the run.
 	Revision, Request string
 	// RunsDir is the folder to create the run in. Empty means .a5c/runs.
 	RunsDir string
@@ -58,8 +57,8 @@ var (
 	processIDs = lazily(`^[^-\pC][^\pC]{0,255}$`)
 )
 
-// Create makes a run. It loads the process module, but does not run the process. An existing run is an error, since
-// the CLI would overwrite it. If an error leaves a folder behind, the sentence names it.
+// Create makes a run. It loads the process module, but does not run the process. It refuses an existing run, which the
+// CLI would overwrite. If an error leaves a folder behind, its sentence names the folder.
 func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, err error) {
 	r, args, err := planFor(options)
 	if err != nil {
@@ -95,7 +94,7 @@ func (c *CLI) Create(ctx context.Context, options CreateOptions) (made Created, 
 	return made, err
 }
 
-// planFor returns the run to create, and the arguments that have the CLI do so.
+// planFor returns the run to create, and the CLI's arguments for that.
 func planFor(o CreateOptions) (r run, args []string, err error) {
 	if !processIDs().MatchString(o.ProcessID) {
 		return r, nil, fmt.Errorf("%.200q is no id of a process", o.ProcessID)
@@ -169,7 +168,7 @@ func placeFor(o CreateOptions) (run, error) {
 	return run{dir, o.RunID}, err
 }
 
-// claim makes the run's folder, in which only one process can succeed.
+// claim makes the run's folder. Only one process can succeed.
 func (r run) claim() error {
 	if err := os.MkdirAll(filepath.Dir(r.dir), 0o777); err != nil {
 		return fmt.Errorf("make the run %s: %w", r.dir, err)
@@ -188,7 +187,7 @@ func (r run) errTaken() error {
 	return fmt.Errorf("make the run %s: it is there already: choose another id, or remove it", r.dir)
 }
 
-// writeTemp puts JSON into a file for the CLI, which the caller removes. Its path is absolute, since the CLI looks for a
+// writeTemp writes JSON to a file for the CLI, which the caller removes. The path is absolute, since the CLI looks for a
 // relative one in the run's folder.
 func writeTemp(text []byte) (path string, err error) {
 	dir, err := filepath.Abs(os.TempDir())

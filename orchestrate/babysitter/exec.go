@@ -25,8 +25,8 @@ import (
 	runs "heartbeat/orchestrate/run"
 )
 
-// Timeouts of the commands. They end a CLI that hangs: on a busy machine with a cold disk, node alone takes ten
-// seconds to start. A second try may take longer times as long.
+// Timeouts of the commands. They end a CLI that hangs, but let node start, which takes ten seconds on a busy machine
+// with a cold disk. A second try may take longer times as long.
 const (
 	versionTimeout = 15 * time.Second
 	createTimeout  = 60 * time.Second
@@ -40,8 +40,8 @@ const (
 	// lingering is how long the CLI may keep running after its answer. Process code that leaves a timer or a
 	// connection open would keep it running for ever.
 	lingering = 5 * time.Second
-	// endPatience is how long a program may take to end after its signal, and how long its output is read after its end
-	// while other processes hold it open.
+	// endPatience is how long a program may take to end after its signal, and how long after its end its output is
+	// read while other processes hold it open.
 	endPatience = 2 * time.Second
 
 	outputLimit = 64 << 20
@@ -50,7 +50,7 @@ const (
 
 // request is one call of the CLI.
 type request struct {
-	doing   string // for sentences: iterate the run X
+	doing   string // for sentences, such as: iterate the run X
 	command string // run:iterate
 	args    []string
 	dir     string // working directory of the CLI, and so of process code
@@ -80,7 +80,7 @@ func (c *CLI) stretched(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * cmp.Or(max(c.Patience, 0), 1))
 }
 
-// runOnce runs the CLI once. An error says that it did not run, or that ctx is done. The result has all else.
+// runOnce runs the CLI once. It fails only if the CLI did not run or ctx is done; the result has all else.
 func (c *CLI) runOnce(ctx context.Context, r request) (result, error) {
 	path, err := c.executable()
 	if err != nil {
@@ -116,7 +116,7 @@ func (c *CLI) runOnce(ctx context.Context, r request) (result, error) {
 	}
 	var dismissing sync.WaitGroup
 	dismissing.Go(func() { c.dismiss(bounded, r, stdout, stop) })
-	_ = cmd.Wait() // the exit status and the output say how it ended
+	_ = cmd.Wait() // the exit status and the output show how it ended
 	out := result{code: cmd.ProcessState.ExitCode(), timedOut: context.Cause(bounded) == errTimeout}
 	stop()
 	dismissing.Wait()
@@ -229,11 +229,10 @@ const MaxOutput = 16 << 20
 // Outcome is how the command of a task ended.
 type Outcome struct {
 	Stdout, Stderr string // the end of each, at most MaxOutput
-	// Cut says that the command printed more, which is a failure only if that was to be its result.
-	Cut    bool
-	Status int // the exit status, -1 if there is none
-	// Failure says in words why the command failed, or is "" if it succeeded.
-	Failure string
+	// Cut says that the command printed more, which is a failure only if the output was to be its result.
+	Cut     bool
+	Status  int    // the exit status, -1 if there is none
+	Failure string // why the command failed, in words, or "" if it succeeded
 }
 
 // Execute runs the command of a task until it ends, its time is over, or ctx is done. All processes in the

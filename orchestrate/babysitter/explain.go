@@ -13,16 +13,15 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// Kinds of failure, for [errors.Is]. The error is a sentence: which command failed, for which run, why, what to do.
+// Kinds of failure, for [errors.Is]. Each error is a sentence: which command failed, for which run, why, what to do.
 var (
 	// ErrResolved: the effect has its result, and keeps it.
 	ErrResolved = errors.New("the effect is resolved already")
 	// ErrLocked: another process works on the run, and did not end within the wait.
 	ErrLocked = errors.New("the run is locked")
-	// ErrTimeout: the CLI did not answer in time, not even the second time.
+	// ErrTimeout: the CLI did not answer in time, even the second time.
 	ErrTimeout = errors.New("the babysitter CLI did not answer in time")
-	// ErrOutput: the CLI ended without an answer. Process code causes that if it ends the program, or waits for
-	// something that never comes.
+	// ErrOutput: the CLI ended without an answer, as when process code ends the program, or waits for what never comes.
 	ErrOutput = errors.New("the babysitter CLI gave no answer")
 )
 
@@ -80,7 +79,7 @@ func (c *CLI) explain(r request, out result) error {
 	case out.code == 1 && own:
 		return fmt.Errorf("%s: %s", r.doing, brief(said))
 	}
-	// It printed nothing of its own.
+	// The CLI printed no message of its own.
 	how := fmt.Sprintf("ended with status %d", out.code)
 	if out.code < 0 {
 		how = "was killed"
@@ -104,9 +103,9 @@ var thrown = lazily(`(?m)^[A-Za-z]*Error(: |\b).*$`)
 // staleLock matches what the CLI prints about the lock of a killed process, before it continues.
 var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 
-// message picks the CLI's own message from its error output: an object with name and message; the text after the
-// command's name in brackets; the error that ended the program; or else all of the output, which is the CLI's own
-// only when it makes a run.
+// message returns the CLI's message in its error output: an object with name and message; the text after the command's
+// name in brackets; the error that ended the program; or else all of the output, which is the CLI's own only when it
+// makes a run.
 func message(command string, stderr []byte) (said string, own bool) {
 	if e, ok := findObject(stderr, func(e gjson.Result) bool {
 		return e.Get("name").Str != "" && e.Get("message").Str != "" && e.Get("category").Str != ""

@@ -18,11 +18,11 @@ import (
 )
 
 // lockName is the file whose advisory lock (flock(2)) admits one heartbeat at a time to write to a run. The CLI
-// ignores it. The file stays. It lies at the top of the run, where the CLI has no such file: a folder that the CLI
-// makes anew, such as journal/, would take the lock along.
+// ignores the file, which stays. It is at the top of the run: a folder that the CLI makes anew, such as journal/, would
+// take the lock along.
 const lockName = ".heartbeat-lock"
 
-// lock waits for other writers, at most for wait. Then the error is [ErrLocked].
+// lock waits for other heartbeats that write to the run. After wait the error matches [ErrLocked].
 func (r run) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
 	lock, err := disk.AcquireLock(ctx, filepath.Join(r.dir, lockName), max(wait, 1))
 	switch {
@@ -41,8 +41,8 @@ func (r run) lock(ctx context.Context, wait time.Duration) (*disk.Lock, error) {
 // retryPause is the pause before the CLI is called again after it did not get the run's lock.
 const retryPause = 250 * time.Millisecond
 
-// underLock calls do, which writes to a run, under heartbeat's lock. It first removes what killed writers left.
-func (c *CLI) underLock(ctx context.Context, r run, do func() error) (err error) {
+// underLock calls write under heartbeat's lock of a run, once it has removed what killed writers left.
+func (c *CLI) underLock(ctx context.Context, r run, write func() error) (err error) {
 	lock, err := r.lock(ctx, c.wait())
 	if err != nil {
 		return err
@@ -51,21 +51,21 @@ func (c *CLI) underLock(ctx context.Context, r run, do func() error) (err error)
 	if err := r.finishRepair(c); err != nil {
 		return err
 	}
-	return c.retryLocked(ctx, r, do)
+	return c.retryLocked(ctx, r, write)
 }
 
-// retryLocked repeats do while other processes hold the CLI's own lock. The CLI waits ten seconds for the lock, but
+// retryLocked repeats write while other processes hold the CLI's own lock. The CLI waits ten seconds for that lock, but
 // not if it loses a race, or if the lock cannot be read.
-func (c *CLI) retryLocked(ctx context.Context, r run, do func() error) error {
+func (c *CLI) retryLocked(ctx context.Context, r run, write func() error) error {
 	for late := time.Now().Add(c.wait()); ; {
 		if err := errors.Join(r.clearLock(c), r.sweepJournal(c)); err != nil {
 			return err
 		}
-		err := do()
+		err := write()
 		if err == nil {
 			return nil
 		}
-		// Of a lock that is not valid the CLI says only that something is not JSON.
+		// About an invalid lock the CLI reports only that something is not JSON.
 		if holder, unread := r.cliHolder(); !errors.Is(err, ErrLocked) && (unread != nil || holder != 0) {
 			return err
 		}
@@ -85,12 +85,12 @@ func (c *CLI) retryLocked(ctx context.Context, r run, do func() error) error {
 
 var unfinished = lazily(`^\d+\..*\.json\.tmp-(\d+)-\d+$`)
 
-// sweepJournal removes the temporary files of killed writers. The CLI counts them when it numbers the next event,
-// and then takes the gap in the numbers for damage.
+// sweepJournal removes the temporary files of killed writers. The CLI would count them when it numbers the next event,
+// and later take the gap in the numbers for damage.
 func (r run) sweepJournal(c *CLI) error {
 	entries, err := os.ReadDir(r.journal())
 	if err != nil {
-		return nil // the CLI will say what is wrong with it
+		return nil // the CLI will report what is wrong with it
 	}
 	for _, entry := range entries {
 		m := unfinished().FindStringSubmatch(entry.Name())
@@ -115,9 +115,9 @@ const unwritten = 2 * time.Second
 
 func (r run) cliLockPath() string { return filepath.Join(r.dir, "run.lock") }
 
-// clearLock removes an orphaned lock that the CLI would never remove. The lock may be unreadable after a full disk
-// or a power loss, which fails every command. Or its process number now belongs to another program. The CLI itself
-// removes the lock of a process that has ended.
+// clearLock removes an orphaned lock that the CLI would never remove: one left invalid by a full disk or a power loss,
+// with which every command fails, or one whose process number now belongs to another program. The CLI itself removes
+// the lock of a process that has ended.
 func (r run) clearLock(c *CLI) error {
 	pid, err := r.cliHolder()
 	if errors.Is(err, fs.ErrNotExist) {
@@ -139,7 +139,7 @@ func (r run) clearLock(c *CLI) error {
 	return disk.Remove(r.cliLockPath())
 }
 
-// isAged reports whether a file was written that long ago, or as far in the future: then the clock was set back.
+// isAged reports whether a file was written over age ago, or as far in the future, after the clock was set back.
 func isAged(path string, age time.Duration) bool {
 	info, err := disk.StatName(path)
 	return err == nil && time.Since(time.Unix(0, info.Mtime)).Abs() > age
@@ -155,8 +155,8 @@ func (r run) cliHolder() (int, error) {
 	return max(lock.PID, 0), nil
 }
 
-// otherProgram returns the name of the program that runs as this process, if that program cannot run the CLI. It is
-// "" if the program can, or if nothing is known of it.
+// otherProgram returns the name of the program that runs as this process, or "" if that program may run the CLI or is
+// not known.
 func otherProgram(pid int) string {
 	name := machine.Name(pid)
 	if runtimes().MatchString(name) {

@@ -20,8 +20,8 @@ type Result struct {
 	Failure *Failure // nil if there is a value
 	// StartedAt and FinishedAt are when the task was worked on. Both zero means now.
 	StartedAt, FinishedAt time.Time
-	// Metadata is a JSON object that the run keeps beside the value; nil is none. A result is posted without it
-	// where there is no room for its file.
+	// Metadata is a JSON object that the run keeps beside the value; nil is none. Where there is no room for its file,
+	// the result is posted without it.
 	Metadata []byte
 }
 
@@ -34,10 +34,9 @@ type Failure struct {
 }
 
 // Post gives the effect its result. The CLI does not check whether the process expects such a value. If the process
-// does not catch a failure, the next iteration fails. An effect has one result: if it has one already, the error is
-// [ErrResolved].
+// does not catch a failure, the next iteration fails. If the effect has a result already, the error is [ErrResolved].
 //
-// If the CLI does not say whether it took the result, Post reads the run's journal, and posts a missing result again.
+// If the CLI does not report whether it took the result, Post reads the run's journal, and posts a missing result again.
 func (c *CLI) Post(ctx context.Context, of *runs.Run, effectID string, result Result) (err error) {
 	r := run{of.Dir(), of.ID()}
 	if err := checkEffectID(effectID); err != nil {

@@ -23,8 +23,7 @@ type Repaired struct {
 }
 
 // Repair mends a damaged journal: it drops what cannot be read, and numbers the rest anew. A dropped request comes
-// again under another effect id. An effect whose result was dropped waits for it again. Repair writes to the run
-// even if nothing is wrong with it.
+// again under another effect id. An effect whose result was dropped waits again. Repair writes to an intact run, too.
 func (c *CLI) Repair(ctx context.Context, of *runs.Run) (done Repaired, err error) {
 	r := run{of.Dir(), of.ID()}
 	err = c.underLock(ctx, r, func() (err error) {
@@ -36,8 +35,8 @@ func (c *CLI) Repair(ctx context.Context, of *runs.Run) (done Repaired, err erro
 
 // repair is [CLI.Repair] for a caller that may write to the run.
 func (c *CLI) repair(ctx context.Context, r run) (Repaired, error) {
-	// The command does not take the CLI's own lock. ErrLocked has the caller wait for its holder.
-	if holder, _ := r.cliHolder(); holder > 0 && !gone(holder) { // what cannot be read holds nobody off
+	// The command does not take the CLI's own lock. ErrLocked makes the caller wait for the lock's holder.
+	if holder, _ := r.cliHolder(); holder > 0 && !gone(holder) { // an unreadable lock holds nobody off
 		return Repaired{}, fault(ErrLocked, "repair the journal of the run %s: process %d works on it", r.dir, holder)
 	}
 	a, err := c.call(ctx, request{
@@ -53,7 +52,7 @@ func (c *CLI) repair(ctx context.Context, r run) (Repaired, error) {
 func (r run) journal() string { return filepath.Join(r.dir, "journal") }
 
 // finishRepair finishes a repair that was killed between its last two steps: the journal was moved aside, and the
-// mended one is not yet in its place. The CLI would find no events, and request everything again.
+// mended journal is not yet in its place. The CLI would find no events, and request everything again.
 func (r run) finishRepair(c *CLI) error {
 	if there, err := disk.Exists(r.journal()); there || err != nil {
 		return err
@@ -72,16 +71,16 @@ func (r run) finishRepair(c *CLI) error {
 	return nil
 }
 
-// Reopen takes an effect's result away, so that the effect waits for another one. The CLI has no command for that.
-// But in a journal without the event of the result the effect still waits, and a repair accepts such a journal. The
-// event is kept in the run's folder.
+// Reopen removes an effect's result, so that the effect waits for another one. The CLI has no command for that, but in a
+// journal without the result's event the effect waits, and a repair accepts such a journal. The event is kept in the
+// run's folder.
 func (c *CLI) Reopen(ctx context.Context, of *runs.Run, effectID string) error {
 	r := run{of.Dir(), of.ID()}
 	if err := checkEffectID(effectID); err != nil {
 		return err
 	}
 	moved := false
-	return c.underLock(ctx, r, func() error { // called again while others hold the CLI's lock
+	return c.underLock(ctx, r, func() error { // may be called several times
 		if !moved {
 			if err := r.setResultAside(effectID); err != nil {
 				return fmt.Errorf("have effect %s of the run %s wait again: %w", effectID, r.dir, err)

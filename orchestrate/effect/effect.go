@@ -1,5 +1,5 @@
-// Package effect is the little that a program needs to know of babysitter runs: to tell a run's entry from any
-// other, to offer the options that say how runs are driven, and to parse babysitter's command.
+// Package effect has the little that a program without runs needs of them: to tell a run's entry from any other, to
+// offer the options that say how runs are driven, and to parse babysitter's command.
 //
 // It runs nothing, and links neither babysitter's files nor its schemas, so a hook that has no run to drive stays
 // small. Everything else about runs is in package orchestrate.
@@ -35,13 +35,13 @@ type Mark struct {
 	Kind        string
 }
 
-// MarkIn reads the mark in an entry's metadata. The second result is false if the entry is not a run's.
+// MarkIn returns the mark in an entry's metadata, and whether the entry is a run's.
 func MarkIn(metadata map[string]json.RawMessage) (Mark, bool) {
 	m := Mark{Run: text(metadata[MetaRun]), RunDir: text(metadata[MetaRunDir]), Effect: text(metadata[MetaEffect]), Kind: text(metadata[MetaKind])}
 	return m, m.RunDir != ""
 }
 
-// MarkOf reads the mark of an entry in flight, as [MarkIn] does. d may be nil.
+// MarkOf is [MarkIn] for an entry in flight; nil is none.
 func MarkOf(d *inbox.Delivery) (Mark, bool) {
 	if d == nil {
 		return Mark{}, false
@@ -49,7 +49,7 @@ func MarkOf(d *inbox.Delivery) (Mark, bool) {
 	return MarkIn(d.Metadata())
 }
 
-// Text returns what the agent reads of an entry: its text, after a reminder if an effect's entry comes again.
+// Text returns what the agent reads of an entry: its text, after a reminder if an effect's entry is delivered again.
 func Text(e inbox.Entry) string {
 	m, ok := MarkIn(e.Metadata)
 	if e.Attempt < 2 || !ok || m.Effect == "" {
@@ -59,7 +59,7 @@ func Text(e inbox.Entry) string {
 		"If the work is done already, only hand its result over.\n\n%s", e.Attempt, m.Effect, e.Text)
 }
 
-// IDIn returns the effect's id in what somebody typed: the id, or the id of its entry, such as "run/effect#2".
+// IDIn returns the effect's id in what a person typed: that id, or the id of its entry, such as "run/effect#2".
 func IDIn(name string) string {
 	if _, rest, found := strings.Cut(name, "/"); found {
 		name = rest
@@ -123,7 +123,7 @@ const (
 	DefaultMaxSteps     = 256 // times that the process is run
 )
 
-// CheckExecute returns an error that names the kinds which a step cannot carry out.
+// CheckExecute returns an error that names the kinds that a step cannot carry out.
 func CheckExecute(kinds []string) error {
 	var unknown []string
 	for _, kind := range kinds {

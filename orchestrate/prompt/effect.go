@@ -1,8 +1,8 @@
-// Package prompt writes what the agent reads about a run: one text for each effect that the run asks for, one for
-// the end of the run, and one for its failure.
+// Package prompt writes what the agent reads about a run: a text for each effect that the run asks for, for the end of
+// the run, and for its failure.
 //
 // A text says what is asked, where the whole task is, and which command hands the result over. Everything from the task
-// is in a fence that is longer than any fence in it, so that nothing in the task can pass for heartbeat's own words.
+// is in a fence that is longer than any fence in the task, so that no task can pass for heartbeat's own words.
 package prompt
 
 import (
@@ -16,7 +16,7 @@ import (
 
 // Effect is something that a run asks for.
 type Effect struct {
-	Program, Inbox string // paths of heartbeat and of the inbox, for the command that hands over
+	Program, Inbox string // paths of heartbeat and of the inbox, for the command that hands the result over
 	RunID          string
 	ID             string // of the effect; it must not begin with a dash
 	Kind           string // node, shell, agent, skill, orchestrator_task, breakpoint, or any other
@@ -29,7 +29,7 @@ type Effect struct {
 	SchemaFault string
 }
 
-// Schema is the JSON Schema that the result must fit, or nil if any result will do.
+// Schema returns the JSON Schema that the result must fit, nil for none.
 func (e Effect) Schema() []byte {
 	if e.Kind != "agent" && e.Kind != "skill" {
 		return nil
@@ -43,14 +43,14 @@ func (e Effect) Schema() []byte {
 
 func (e Effect) get(path string) gjson.Result { return gjson.GetBytes(e.Task, path) }
 
-// MessageCounts reports whether the last message of the turn is the result, as text, if none was handed over. This
-// holds for an agent or a skill that may answer freely.
+// MessageCounts reports whether the last message of the turn is the result, as text, if none was handed over: for an
+// agent or a skill that may answer freely.
 func (e Effect) MessageCounts() bool {
 	return (e.knownKind() == "agent" || e.knownKind() == "skill") && e.Schema() == nil
 }
 
-// TimeLimit is how long an agent, a skill or an orchestrator task may take, or 0 if the task does not say.
-// Processes put it in several places.
+// TimeLimit returns how long an agent, a skill or an orchestrator task may take, or 0 if the task names no limit.
+// Processes put the limit in several places.
 func (e Effect) TimeLimit() time.Duration {
 	var of gjson.Result
 	switch e.knownKind() {
@@ -71,12 +71,12 @@ func (e Effect) TimeLimit() time.Duration {
 	return 0
 }
 
-// Flags of the command that hands over: the path of a JSON value, the path of a text, a text, why there is none.
+// Flags of the command that hands the result over.
 const (
-	valueFile = "--value-file"
-	textFile  = "--text-file"
-	emptyText = "--text"
-	failure   = "--error"
+	valueFile = "--value-file" // the path of a JSON value
+	textFile  = "--text-file"  // the path of a text
+	emptyText = "--text"       // a text
+	failure   = "--error"      // why there is no result
 )
 
 func (e Effect) writeHandOver(w *writer) {

@@ -10,7 +10,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Text is what the agent reads about the effect.
+// Text returns what the agent reads about the effect.
 func (e Effect) Text() string {
 	var w writer
 	title := text(e.get("title"))
@@ -145,7 +145,7 @@ func (e Effect) question() string {
 	return cmp.Or(text(e.payload().Get("question")), text(e.get("title")))
 }
 
-// payload returns what a process passes on: in the metadata, or under a name that depends on the kind.
+// payload returns what the process passes on: in the metadata, or under a name that depends on the kind.
 func (e Effect) payload() gjson.Result {
 	p := e.get("metadata.payload")
 	switch {
@@ -158,8 +158,8 @@ func (e Effect) payload() gjson.Result {
 	return p
 }
 
-// Completion tells the agent how to finish a run. No other text has the proof. output is the absolute path of what
-// the run returned, or "" if it returned nothing.
+// Completion returns the text that has the agent name the run's proof, which no other text contains. output is the
+// absolute path of what the run returned, or "" if it returned nothing.
 func Completion(runID, proof, output string) string {
 	var w writer
 	w.line("The run ", name(runID), " is complete.")
@@ -173,7 +173,8 @@ func Completion(runID, proof, output string) string {
 	return w.String()
 }
 
-// Failure asks the agent to fix a process that threw an error. asks says that a person has to accept changed code.
+// Failure returns the text that asks the agent to fix a process that threw an error. asks says that a person has to
+// accept changed code.
 func Failure(runID, runDir, thrown string, asks bool) string {
 	var w writer
 	w.line("The run ", name(runID), " failed:")

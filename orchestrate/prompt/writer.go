@@ -31,7 +31,7 @@ func (w *writer) gap() {
 	}
 }
 
-// fence encloses a text from outside. It has more ticks than any run of them in the text.
+// fence encloses a text from outside in more ticks than any run of ticks in the text.
 func (w *writer) fence(language, s string) {
 	ticks := "```"
 	for strings.Contains(s, ticks) {

@@ -18,7 +18,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Code is what a step of a run executes, as far as it can be known without executing it: a digest for each file,
+// Code is what a step of a run executes, as far as that can be known without executing it: a digest for each file,
 // and for each package of the project.
 type Code map[string]string
 
@@ -35,9 +35,9 @@ const (
 	modules   = "node_modules"
 )
 
-// Code finds the process's module, the modules that it and its imports name by literals, and the packages of the
-// project that these need. It adds what babysitter's command takes from the project: its own package, a dispatcher
-// of hooks, npm's settings, and the command itself.
+// Code returns the process's module, the modules that it and its imports name by literals, and the packages of the
+// project that these need; also what babysitter's command uses of the project: its own package, a dispatcher of hooks,
+// npm's settings, and the command itself.
 func (r *Run) Code(project string, command []string) (Code, error) {
 	entry := r.entry
 	if !filepath.IsAbs(entry) {
@@ -92,7 +92,7 @@ func (c Code) Differs(other Code) (names []string) {
 type scanner struct {
 	project string
 	parts   Code
-	queue   []func() // still to be looked at
+	queue   []func() // scans what is still to be scanned
 	room    int64
 	files   int
 	err     error
@@ -133,7 +133,7 @@ func (s *scanner) module(path string) bool {
 	return true
 }
 
-// imports finds what a module names: after import, from, require and new URL.
+// imports matches what a module names after import, from, require, resolve and new URL.
 var imports = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile("\\b(?:from|import|require|resolve|URL)\\s*\\(?\\s*(?:/\\*[^*]*\\*/\\s*)*[\"'`]([^\"'`\\r\\n]+)[\"'`]")
 })
@@ -179,7 +179,7 @@ func (s *scanner) mapped(dir string) {
 		if s.module(path) {
 			text, _ := disk.ReadFile(path, maxFile) // it was read just now
 			var p struct{ Imports any }
-			_ = json.Unmarshal(text, &p) // node will say what is wrong with it
+			_ = json.Unmarshal(text, &p) // node will report an error
 			s.each(p.Imports, dir)
 			return
 		}
@@ -218,7 +218,7 @@ func (s *scanner) bare(name, dir string) {
 	}
 }
 
-// pack adds a package and those that it needs. Its files count by their stamps, which only root can set back.
+// pack adds a package and the packages that it needs. Files count by their stamps, which only root can set back.
 func (s *scanner) pack(dir string) {
 	if is, known := s.parts[dir+"/"]; known && is != missing {
 		return
@@ -235,7 +235,7 @@ func (s *scanner) pack(dir string) {
 	s.parts[dir+"/"] = s.tree(real) + " " + real
 	var p struct{ Dependencies, OptionalDependencies, PeerDependencies map[string]any }
 	if text, err := disk.ReadFile(filepath.Join(real, "package.json"), maxFile); err == nil {
-		_ = json.Unmarshal(text, &p) // node will say what is wrong with it
+		_ = json.Unmarshal(text, &p) // node will report an error
 	}
 	for _, needs := range []map[string]any{p.Dependencies, p.OptionalDependencies, p.PeerDependencies} {
 		for name := range needs {

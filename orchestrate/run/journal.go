@@ -20,10 +20,10 @@ import (
 // folder is a journal's directory.
 type folder string
 
-// errMoved says that a listed file is gone: the journal has to be read again. A repaired one has other names.
+// errMoved says that a listed file is gone, so the journal has to be read again. A repair renames the files.
 var errMoved = errors.New("it is listed, and is not there")
 
-// damaged is why babysitter refuses a journal, and what helps: REPAIR in it is the command.
+// damaged is why babysitter refuses a journal, and what helps. REPAIR in the remedy stands for the command.
 type damaged struct{ why, remedy string }
 
 func (d *damaged) Error() string { return d.why + ": " + d.remedy }
@@ -144,7 +144,7 @@ func parseObject(text []byte) (m gjson.Result, err error) {
 	return m, err
 }
 
-// object returns a value that is an object. Any other has no members.
+// object returns v if it is an object, else a value without members.
 func object(v gjson.Result) gjson.Result {
 	if !v.IsObject() {
 		return gjson.Result{}
@@ -152,7 +152,7 @@ func object(v gjson.Result) gjson.Result {
 	return v
 }
 
-// list returns the items of a list. Any other value has none.
+// list returns the items of a list, nil for any other value.
 func list(v gjson.Result) []gjson.Result {
 	if !v.IsArray() {
 		return nil
@@ -200,7 +200,7 @@ func (e event) answer() (id string, status EffectStatus, err error) {
 		return "", Unknown, errors.New("its status is neither ok nor error")
 	}
 	for _, name := range []string{"resultRef", "stdoutRef", "stderrRef"} {
-		// JavaScript takes these values for true.
+		// These values are true to JavaScript.
 		if v := e.data.Get(name); v.Type == gjson.True || v.Type == gjson.JSON || v.Num != 0 {
 			return "", Unknown, errors.New("its " + name + " is not a path")
 		}

@@ -31,7 +31,7 @@ const Layout = "2026.01-storage-preview"
 // Faults of a run, for [errors.Is].
 var (
 	ErrNoRun   = errors.New("there is no such run")                    // no directory, or none with a run.json
-	ErrLayout  = errors.New("the run is of a layout that is not read") // another version than Layout
+	ErrLayout  = errors.New("the run is of a layout that is not read") // a version other than Layout
 	ErrCorrupt = errors.New("the run is damaged")                      // babysitter refuses it, too
 	ErrNoTask  = errors.New("the run has no such task")                // no tasks/ID/task.json
 )
@@ -46,7 +46,7 @@ type Run struct {
 	entry     string // module of the process, as in run.json
 
 	mu   sync.Mutex
-	last memo // what State found last
+	last memo // of the last reading
 }
 
 // Open reads run.json in dir, which must be absolute. Errors match [ErrNoRun], [ErrLayout] or [ErrCorrupt], or are
@@ -94,19 +94,19 @@ func damagedRun(dir, why string) error {
 	return fmt.Errorf("open run %s: run.json: %s: restore it, since run:repair-journal only mends the journal: %w", dir, why, ErrCorrupt)
 }
 
-// ID is the run's id, from run.json. The directory may have another name.
+// ID returns the run's id, from run.json. The directory may have another name.
 func (r *Run) ID() string { return r.id }
 
-// ProcessID names the process that the run executes.
+// ProcessID returns the id of the process that the run executes.
 func (r *Run) ProcessID() string { return r.processID }
 
-// Dir is the absolute path of the run directory.
+// Dir returns the absolute path of the run directory.
 func (r *Run) Dir() string { return r.dir }
 
-// Proof is the secret that an agent has to name once the run is completed. Do not reveal it earlier.
+// Proof returns the secret that an agent has to name once the run is completed. Do not reveal it earlier.
 func (r *Run) Proof() string { return r.proof }
 
-// Prompt is the prompt that the run was created with, or "".
+// Prompt returns the prompt that the run was created with, or "".
 func (r *Run) Prompt() string { return r.prompt }
 
 // maxFile is more than any file of a run needs: larger inputs and results have files of their own.

@@ -41,7 +41,7 @@ const (
 type State struct {
 	Status  Status
 	LastSeq int // of the last event; 0 for an empty journal
-	// Moved is the seq of the last event that changed the run. Notes, as of babysitter's own hook, do not count.
+	// Moved is the seq of the last event that changed the run. Notes, such as those of babysitter's hook, do not count.
 	Moved int
 
 	// Pending are the effects without an answer, in the order of their requests. An effect that the process no longer
@@ -74,8 +74,8 @@ type Failure struct {
 func (s State) Effect(id string) EffectStatus { return s.effects[id] }
 
 // State reads the journal. Errors match [ErrCorrupt] if babysitter refuses the journal. An empty journal belongs to
-// a run that is being created. A missing journal folder is [ErrCorrupt], too: babysitter would begin again with
-// every effect.
+// a run that is being created. A missing journal folder is [ErrCorrupt], too: babysitter would request every effect
+// again.
 func (r *Run) State() (State, error) {
 	for n := 1; ; n++ {
 		s, err := r.read()
@@ -89,18 +89,18 @@ func (r *Run) State() (State, error) {
 	}
 }
 
-// fresh is for how long events that were read are not read again. Babysitter never changes one, and a
-// person who mends a journal takes longer than the looks of one step.
+// fresh is how long events that were read are not read again. Babysitter never changes an event, and a person who
+// mends a journal takes longer than the readings of one step.
 const fresh = 5 * time.Second
 
-// memo is what the last look at a journal found.
+// memo is what the last reading of a journal returned.
 type memo struct {
 	names []string
 	state State
-	since time.Time // when the first of them was read
+	since time.Time // when the first event was read
 }
 
-// read reads the journal as it is now: of one that has grown since the last look the new events alone.
+// read reads the journal, or only the new events if it has grown since the last reading.
 func (r *Run) read() (s State, err error) {
 	f := folder(filepath.Join(r.dir, "journal"))
 	names, err := f.names()
@@ -114,7 +114,7 @@ func (r *Run) read() (s State, err error) {
 		m = old
 	}
 	if s = m.state; len(names) > len(m.names) {
-		// What was returned before does not change.
+		// A state that was returned before must not change.
 		s.Pending, s.effects, s.keys = slices.Clone(s.Pending), maps.Clone(s.effects), maps.Clone(s.keys)
 	}
 	for i := len(m.names); i < len(names); i++ {
@@ -131,7 +131,7 @@ func (r *Run) read() (s State, err error) {
 	return s, nil
 }
 
-// A journal that changes while it is read is read again. run:repair-journal leaves none for a moment.
+// A journal that changes while it is read is read again. During run:repair-journal there is none for a moment.
 const (
 	tries = 5
 	pause = 2 * time.Millisecond

@@ -59,7 +59,7 @@ func (r *Run) Task(effectID string) (Task, error) {
 	return t, nil
 }
 
-// isName reports whether an id is safe as the name of a folder: ids come from outside.
+// isName reports whether an id, which comes from outside, is safe as the name of a folder.
 func isName(id string) bool {
 	return id != "" && len(id) <= 255 && id[0] != '.' && !strings.ContainsAny(id, "/\\\x00")
 }
@@ -92,8 +92,8 @@ func (r *Run) parseTask(text []byte) (Task, error) {
 			t.Command.Success = int(shell.Get("expectedExitCode").Num)
 		}
 	case "breakpoint":
-		// The process's ctx.breakpoint puts the question into the metadata. A task that was defined as a breakpoint has
-		// it in its own payload.
+		// The process's ctx.breakpoint puts the question into the metadata, a task defined as a breakpoint into its own
+		// payload.
 		asked, own := m.Get("metadata.payload"), m.Get("breakpoint.payload")
 		t.Question = cmp.Or(object(asked).Get("question").Str, object(own).Get("question").Str, t.Title, t.Kind)
 		if !asked.Exists() {

@@ -1,13 +1,13 @@
-// Package schema checks a result against the JSON Schema that a task asks for, and says what is wrong with it in
-// words that can be handed to a model.
+// Package schema checks a result against the JSON Schema that a task asks for, and describes what is wrong with the
+// result in words for a model.
 //
 // $schema tells draft 2020-12 from draft-07. A schema without $schema is read as draft-07 if it has the older form of a
-// tuple (items with a list), and otherwise as 2020-12. Drafts 2019-09 and before are read as the next of these two.
+// tuple (items with a list), and otherwise as 2020-12. Drafts 2019-09 and before are read as the next later of these two.
 //
 // # Limits
 //
 // Nothing is ever fetched: a reference must lead to a place in the schema itself ("#..."). A schema is refused if
-// it has another reference, a $dynamicRef, an $id below the root, or references that lead back to themselves
+// it has any other reference, a $dynamicRef, an $id below the root, or references that lead back to themselves
 // without descending into the value. It is also refused if it is too large, too deep or too slow. `format` is
 // ignored, and a pattern is a regular expression of Go. Errors about the schema match [ErrSchema].
 //
@@ -43,8 +43,8 @@ const (
 
 // Check returns nil if value fits schema; both are JSON texts. The error is one line: the first place that does not
 // fit, such as $.items[].name ($ is the value itself), a colon, and what is wrong. It matches [ErrSchema] if the
-// schema cannot be used. Check returns within seconds for any input. A check that it gave up may keep running until
-// the process ends.
+// schema cannot be used. Check returns within seconds for any input. A check that it gave up may run on until the
+// process ends.
 func Check(schema, value []byte) error {
 	s, err := compile(schema)
 	if err != nil {
@@ -113,7 +113,7 @@ func recovered[T any](do func() (T, error)) (v T, err error) {
 	return do()
 }
 
-// sentence says where the value is wrong, and how. Each error that wraps the last names a place on the way there.
+// sentence returns where the value is wrong, and how. Each wrapping error names a place on the way there.
 func sentence(err error) string {
 	path, at := "$", ""
 	for inner := errors.Unwrap(err); inner != nil; err, inner = inner, errors.Unwrap(inner) {

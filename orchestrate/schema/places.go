@@ -13,7 +13,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// places are a schema and all its subschemas, by what follows the # in a reference to them.
+// places maps what follows the # in a reference to the schema or subschema there.
 type places map[string]*jsonschema.Schema
 
 // unnamed has the keywords of fields whose JSON tag is "-" in the library.
@@ -57,7 +57,7 @@ const (
 	draft2020 = "https://json-schema.org/draft/2020-12/schema"
 )
 
-// dialect returns the draft to read a schema as, by the library's name for it.
+// dialect returns the library's name of the draft to read a schema as.
 func (p places) dialect(named string) (string, error) {
 	_, name, _ := strings.Cut(strings.TrimSuffix(named, "#"), "://json-schema.org/")
 	switch {
@@ -78,8 +78,8 @@ func (p places) dialect(named string) (string, error) {
 
 var types = []string{"", "array", "boolean", "integer", "null", "number", "object", "string"}
 
-// check returns what a schema has that is not supported. It also refuses a schema whose check might never end, or
-// take too much work, however small the value is.
+// check returns an error for what a schema has that is not supported. It also refuses a schema whose check might never
+// end, or be too much work, however small the value is.
 func (p places) check() error {
 	known := map[*jsonschema.Schema]int{}
 	for _, at := range slices.Sorted(maps.Keys(p)) {
@@ -100,11 +100,11 @@ func (p places) check() error {
 	return nil
 }
 
-// maxWays limits the library's work on one value: how many subschemas are for it, counted each time they are used, and a
-// 32nd more at each level above them. So some 200 can be nested: to tell what is wrong below thousands takes a gigabyte.
+// maxWays limits the library's work on one value: how many subschemas apply to it, counted each time they are used, and a
+// 32nd more at each level above them. So some 200 can be nested: an error below thousands takes a gigabyte.
 const maxWays = 10_000
 
-// countWays counts them. known has the count of each schema, 0 while it is being made.
+// countWays returns that number for s. known has the number of each schema, 0 while it is being counted.
 func (p places) countWays(s *jsonschema.Schema, known map[*jsonschema.Schema]int) (sum int, err error) {
 	if n, ok := known[s]; ok {
 		if n == 0 {
@@ -139,7 +139,7 @@ func (p places) countWays(s *jsonschema.Schema, known map[*jsonschema.Schema]int
 	return sum, nil
 }
 
-// follow follows a reference within the schema.
+// follow returns the subschema that a reference leads to.
 func (p places) follow(ref string) (*jsonschema.Schema, error) {
 	fragment, within := strings.CutPrefix(ref, "#")
 	if !within {
