@@ -28,6 +28,7 @@ func rowsOf(text string) []string { return strings.Split(strings.TrimRight(text,
 
 // recogniseRefusal recognises why the client gave up, which it prints at the margin.
 func recogniseRefusal(rows []string) screen.Sight {
+	last := rows[max(0, len(rows)-3):]
 	for _, w := range []struct {
 		row  string
 		kind screen.Kind
@@ -40,15 +41,13 @@ func recogniseRefusal(rows []string) screen.Sight {
 		{"error: option '", screen.Usage}, // a missing or invalid value
 		{"Error: Invalid MCP configuration:", screen.Usage},
 	} {
-		for i, row := range rows[max(0, len(rows)-3):] {
-			if !strings.HasPrefix(row, w.row) {
-				continue
-			}
-			s := screen.Sight{Kind: w.kind}
-			if w.kind == screen.Usage {
-				s.Title = strings.Join(rows[max(0, len(rows)-3)+i:], " ")
-			}
-			return s
+		i := slices.IndexFunc(last, func(row string) bool { return strings.HasPrefix(row, w.row) })
+		switch {
+		case i < 0:
+		case w.kind == screen.Usage:
+			return screen.Sight{Kind: w.kind, Title: strings.Join(last[i:], " ")}
+		default:
+			return screen.Sight{Kind: w.kind}
 		}
 	}
 	return screen.Sight{}

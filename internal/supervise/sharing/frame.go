@@ -74,9 +74,7 @@ func (s size) bounded() size {
 
 // writeFrame writes a frame in one call.
 func writeFrame(w io.Writer, kind byte, what []byte) error {
-	frame := make([]byte, 5, 5+len(what))
-	frame[0] = kind
-	binary.BigEndian.PutUint32(frame[1:], uint32(len(what)))
+	frame := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(what)))
 	_, err := w.Write(append(frame, what...))
 	return err
 }

@@ -193,8 +193,6 @@ func (s *Server) elect() {
 		if s.typist == nil && !w.onlyWatches {
 			s.typist = w
 		}
-	}
-	for _, w := range s.watchers {
 		w.types = w == s.typist
 	}
 	if s.typist == nil {
