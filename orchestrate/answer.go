@@ -293,11 +293,8 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	if task.Kind != kindBreakpoint || st.Effect(effect) != run.Requested {
 		return fmt.Errorf("answer %s of run %s: no breakpoint that waits for an answer", effect, b.Run.ID())
 	}
-	value, err := json.Marshal(a)
-	if err == nil {
-		err = checkAnswer(task, answer{Effect: effect, Value: value})
-	}
-	if err != nil {
+	value, _ := json.Marshal(a) // strings and a flag always encode
+	if err := checkAnswer(task, answer{Effect: effect, Value: value}); err != nil {
 		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)
 	}
 	return b.CLI.Post(ctx, b.Run, effect, babysitter.Result{Value: value})

@@ -114,10 +114,7 @@ func (s *step) handleAnswered(ctx context.Context, w want, a madeEntry) error {
 }
 
 func (s *step) postValue(ctx context.Context, effect string, value any) error {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return err
-	}
+	text, _ := json.Marshal(value) // strings, flags and the ends of sleeps always encode
 	return s.post(ctx, effect, babysitter.Result{Value: text})
 }
 
@@ -214,21 +211,14 @@ func (s *step) execute(ctx context.Context, w want) error {
 		return context.Cause(ctx) // the next step runs it again
 	}
 	result.FinishedAt = time.Now()
-	var said any = ran.Stdout
 	switch {
 	case ran.Failure != "":
-		said = map[string]any{"exitCode": ran.Status, "stdout": tailOf(ran.Stdout), "stderr": tailOf(ran.Stderr), "cutOff": ran.Cut}
+		data, _ := json.Marshal(map[string]any{"exitCode": ran.Status, "stdout": tailOf(ran.Stdout), "stderr": tailOf(ran.Stderr), "cutOff": ran.Cut})
+		result.Failure = &babysitter.Failure{Name: "ExecutionError", Message: ran.Failure, Data: data}
 	case c.Silent:
-		said = ""
-	}
-	text, err := json.Marshal(said)
-	if err != nil {
-		return err
-	}
-	if ran.Failure != "" {
-		result.Failure = &babysitter.Failure{Name: "ExecutionError", Message: ran.Failure, Data: text}
-	} else {
-		result.Value = text
+		result.Value = []byte(`""`)
+	default:
+		result.Value, _ = json.Marshal(ran.Stdout) // a string always encodes
 	}
 	return s.post(ctx, w.Effect, result)
 }

@@ -122,14 +122,12 @@ func (b *Bridge) reply(id string) (reply string, err error) {
 	if err != nil {
 		return "", err
 	}
-	needle, err := json.Marshal(id)
-	if err == nil {
-		err = tail.Lines(func(line []byte) {
-			var r inbox.Result
-			if bytes.Contains(line, needle) && json.Unmarshal(line, &r) == nil && r.ID == id {
-				reply = r.Reply
-			}
-		})
-	}
+	needle, _ := json.Marshal(id) // a string always encodes
+	err = tail.Lines(func(line []byte) {
+		var r inbox.Result
+		if bytes.Contains(line, needle) && json.Unmarshal(line, &r) == nil && r.ID == id {
+			reply = r.Reply
+		}
+	})
 	return reply, errors.Join(err, tail.Close())
 }

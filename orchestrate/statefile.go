@@ -142,19 +142,17 @@ func (f StateFile) Delete() error { return disk.Remove(f.Path()) }
 // $BABYSITTER_STATE_DIR, `state` in $BABYSITTER_GLOBAL_STATE_DIR, `.a5c/state` in the home directory. Relative
 // paths start at the working directory.
 func StateDir(flag string, getenv func(string) string) (string, error) {
-	if flag != "" {
-		return filepath.Abs(flag)
+	dir := cmp.Or(flag, getenv("BABYSITTER_STATE_DIR"))
+	switch root, home := getenv("BABYSITTER_GLOBAL_STATE_DIR"), getenv("HOME"); {
+	case dir != "":
+	case trim(root) != "":
+		dir = filepath.Join(root, "state")
+	case home != "":
+		dir = filepath.Join(home, ".a5c", "state")
+	default:
+		return "", errors.New("find the directory of session states: HOME is not set: give --state-dir")
 	}
-	if dir := getenv("BABYSITTER_STATE_DIR"); dir != "" {
-		return filepath.Abs(dir)
-	}
-	if root := getenv("BABYSITTER_GLOBAL_STATE_DIR"); trim(root) != "" {
-		return filepath.Abs(filepath.Join(root, "state"))
-	}
-	if home := getenv("HOME"); home != "" {
-		return filepath.Abs(filepath.Join(home, ".a5c", "state"))
-	}
-	return "", errors.New("find the directory of session states: HOME is not set: give --state-dir")
+	return filepath.Abs(dir)
 }
 
 // SessionVariable is the environment variable that names the session to the CLI and its hooks.

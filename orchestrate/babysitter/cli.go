@@ -28,13 +28,11 @@ type CLI struct {
 	// Command is the program and its leading arguments, as [effect.ParseCommand] returns them, such as npx -y -p
 	// @a5c-ai/babysitter-sdk@0.0.187 babysitter. Empty means babysitter.
 	Command []string
-	// Wait is how long a call waits for other processes that work on the run: for heartbeat's own lock, and again
-	// for the CLI's. 0 means half a minute. The CLI itself gives up after ten seconds.
-	Wait time.Duration
 	// Note, unless nil, gets a sentence for a person about a call that succeeded in an unusual way.
 	Note func(format string, args ...any)
-	// Patience multiplies every timeout, for a slow machine. 0 means 1.
-	Patience float64
+
+	maxWait  time.Duration // see wait; 0 means half a minute
+	patience float64       // multiplies every timeout; 0 means 1
 }
 
 func (c *CLI) note(format string, args ...any) {
@@ -43,7 +41,9 @@ func (c *CLI) note(format string, args ...any) {
 	}
 }
 
-func (c *CLI) wait() time.Duration { return cmp.Or(max(c.Wait, 0), 30*time.Second) }
+// wait is how long a call waits for other processes that work on the run: for heartbeat's own lock, and again for the
+// CLI's. The CLI itself gives up after ten seconds.
+func (c *CLI) wait() time.Duration { return cmp.Or(c.maxWait, 30*time.Second) }
 
 // Version asks the CLI for its version, such as 0.0.187. A version other than [effect.MeasuredVersion] is noted,
 // but is no error: a call fails only if its own answer has an unexpected shape.

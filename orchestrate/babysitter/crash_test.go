@@ -99,7 +99,7 @@ func TestKilledWhilePosting(t *testing.T) {
 	for late := 100 * time.Millisecond; late < 600*time.Millisecond; late += 100 * time.Millisecond {
 		dir, effect := iterated(t, c, "passes.mjs")
 		impatient := *c
-		impatient.Patience = float64(late) / float64(postTimeout) / longer
+		impatient.patience = float64(late) / float64(postTimeout) / longer
 		impatient.Note = nil
 		_ = impatient.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"first"`)}) // whatever comes of it
 		err := c.Post(t.Context(), opened(t, dir), effect, Result{Value: []byte(`"second"`)})

@@ -71,13 +71,13 @@ var errTimeout = errors.New("time is up")
 
 func (c *CLI) command() []string {
 	if len(c.Command) == 0 {
-		return []string{"babysitter"}
+		return []string{effect.DefaultCommand}
 	}
 	return c.Command
 }
 
 func (c *CLI) stretched(d time.Duration) time.Duration {
-	return time.Duration(float64(d) * cmp.Or(max(c.Patience, 0), 1))
+	return time.Duration(float64(d) * cmp.Or(c.patience, 1))
 }
 
 // runOnce runs the CLI once. It fails only if the CLI did not run or ctx is done; the result has all else.
@@ -152,7 +152,7 @@ func (c *CLI) executable() (string, error) {
 // printing, so that a long output is not searched again and again.
 func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelFunc) {
 	tick := time.Tick(250 * time.Millisecond)
-	before, looked := -1, -1
+	before, searched := -1, -1
 	for {
 		select {
 		case <-ctx.Done():
@@ -162,10 +162,10 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 		output, written := stdout.snapshot()
 		quiet := written == before
 		before = written
-		if !quiet || written == looked {
+		if !quiet || written == searched {
 			continue
 		}
-		looked = written
+		searched = written
 		if _, has := r.answer(output); has {
 			break
 		}
@@ -188,10 +188,7 @@ func postGuardian(cmd *exec.Cmd) (over func()) {
 		return func() {}
 	}
 	cmd.Env = guardian.Marked(cmd.Env, mark)
-	g, err := guardian.Post(mark, nil, guardian.Then{})
-	if err != nil || g == nil {
-		return func() {}
-	}
+	g, _ := guardian.Post(mark, nil, guardian.Then{})
 	return g.Dismiss
 }
 

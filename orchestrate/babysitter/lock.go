@@ -57,7 +57,7 @@ func (c *CLI) underLock(ctx context.Context, r run, write func() error) (err err
 // retryLocked repeats write while other processes hold the CLI's own lock. The CLI waits ten seconds for that lock, but
 // not if it loses a race, or if the lock cannot be read.
 func (c *CLI) retryLocked(ctx context.Context, r run, write func() error) error {
-	for late := time.Now().Add(c.wait()); ; {
+	for deadline := time.Now().Add(c.wait()); ; {
 		if err := errors.Join(r.clearLock(c), r.sweepJournal(c)); err != nil {
 			return err
 		}
@@ -69,7 +69,7 @@ func (c *CLI) retryLocked(ctx context.Context, r run, write func() error) error 
 		if holder, unread := r.cliHolder(); !errors.Is(err, ErrLocked) && (unread != nil || holder != 0) {
 			return err
 		}
-		switch late := !time.Now().Before(late); {
+		switch late := !time.Now().Before(deadline); {
 		case late && !errors.Is(err, ErrLocked): // nobody holds it
 			return fmt.Errorf("%w; and its run.lock stays unwritten: is the disk full?", err)
 		case late:

@@ -17,7 +17,7 @@ func TestOneWriterPerRun(t *testing.T) {
 	dir := emptyRun(t)
 	other, err := disk.AcquireLock(t.Context(), filepath.Join(dir, ".heartbeat-lock"), time.Minute)
 	require.NoError(t, err)
-	f.Wait = time.Nanosecond
+	f.maxWait = time.Nanosecond
 	_, err = f.Iterate(t.Context(), opened(t, dir))
 	assert.ErrorIs(t, err, ErrLocked)
 	assert.ErrorContains(t, err, "work on the run "+dir)
@@ -61,7 +61,7 @@ func TestLockOfAWriterInBetween(t *testing.T) {
 // A lock that the CLI cannot write is nobody's: there is no one to wait for.
 func TestLockThatStaysUnwritten(t *testing.T) {
 	f := fake(t, "iterate-empty-lock")
-	f.Wait = time.Nanosecond
+	f.maxWait = time.Nanosecond
 	dir := emptyRun(t)
 	require.NoError(t, os.WriteFile(run{dir: dir}.cliLockPath(), nil, 0o600))
 	_, err := f.Iterate(t.Context(), opened(t, dir))

@@ -82,7 +82,7 @@ func fake(t *testing.T, answers ...string) *faked {
 	f := &faked{t: t, script: t.TempDir()}
 	self, err := os.Executable()
 	require.NoError(t, err)
-	f.CLI = &CLI{Command: []string{"env", "FAKE_BABYSITTER=" + f.script, self}, Note: f.heard.note, Patience: 4}
+	f.CLI = &CLI{Command: []string{"env", "FAKE_BABYSITTER=" + f.script, self}, Note: f.heard.note, patience: 4}
 	for i, answer := range answers {
 		if !strings.Contains(answer, "\n") {
 			b, err := os.ReadFile(filepath.Join("testdata", "recorded", answer+".txtar"))

@@ -27,7 +27,7 @@ func TestAnswerAmidNoise(t *testing.T) {
 func TestCLIThatAnswersAndStays(t *testing.T) {
 	t.Parallel()
 	c, h := real(t)
-	c.Patience = 1
+	c.patience = 1
 	dir, _ := iterated(t, c, "timer.mjs")
 	assert.Contains(t, h.all(), "iterate the run "+dir+": the CLI answered and kept running, so it was ended: the process keeps something open")
 }
@@ -140,7 +140,7 @@ func TestTimeoutEndsTheWholeFamily(t *testing.T) {
 	c, h := real(t)
 	children := filepath.Join(t.TempDir(), "children")
 	dir := newRun(t, c, "stuck.mjs", `{"children":"`+children+`"}`)
-	c.Patience = 0.06 // an iteration has 7.2 s, and then 21.6 s
+	c.patience = 0.06 // an iteration has 7.2 s, and then 21.6 s
 	_, err := c.Iterate(t.Context(), opened(t, dir))
 	assert.ErrorIs(t, err, ErrTimeout)
 	assert.ErrorContains(t, err, "iterate the run "+dir+": no answer in time")

@@ -41,7 +41,7 @@ func TestRunLockedByAnother(t *testing.T) {
 		t.Skip("the CLI waits for ten seconds, twice")
 	}
 	c, _ := real(t)
-	c.Wait = time.Nanosecond // the CLI waits by itself
+	c.maxWait = time.Nanosecond // the CLI waits by itself
 	dir, effect := iterated(t, c, "passes.mjs")
 	pid := anotherNode(t)
 	lock := lockFor(t, dir, fmt.Sprintf(`{"pid":%d,"owner":"somebody","acquiredAt":"2026-01-01T00:00:00.000Z"}`, pid))

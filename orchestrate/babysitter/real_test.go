@@ -47,7 +47,7 @@ func real(t *testing.T) (*CLI, *heard) {
 	}
 	h := &heard{}
 	// Other tests run on the machine beside this one.
-	return &CLI{Command: command, Note: h.note, Patience: 4}, h
+	return &CLI{Command: command, Note: h.note, patience: 4}, h
 }
 
 // newRun makes a run of a process in testdata/process.

@@ -83,7 +83,7 @@ func TestRecordedErrors(t *testing.T) {
 	} {
 		t.Run(recording, func(t *testing.T) {
 			f := fake(t, recording)
-			f.Wait = time.Nanosecond
+			f.maxWait = time.Nanosecond
 			dir := emptyRun(t)
 			err := test.call(f, dir)
 			require.Error(t, err)
@@ -118,7 +118,7 @@ func TestLockConflictsAreTriedAgain(t *testing.T) {
 	assert.Len(t, f.calls(), 3)
 
 	f = fake(t, lostRace)
-	f.Wait = time.Nanosecond
+	f.maxWait = time.Nanosecond
 	_, err = f.Iterate(t.Context(), opened(t, dir))
 	assert.ErrorIs(t, err, ErrLocked)
 }
@@ -178,7 +178,7 @@ func TestPostWithoutAnAnswer(t *testing.T) {
 	})
 	t.Run("it hangs, and arrived", func(t *testing.T) {
 		f := fake(t, silence)
-		f.Patience = 0.05
+		f.patience = 0.05
 		require.NoError(t, post(f, "error"))
 	})
 }
@@ -195,7 +195,7 @@ func TestAnswerOverTheLimit(t *testing.T) {
 func TestTimeouts(t *testing.T) {
 	t.Parallel()
 	f := fake(t, silence, "iterate-waiting")
-	f.Patience = 0.02
+	f.patience = 0.02
 	it, err := f.Iterate(t.Context(), opened(t, emptyRun(t)))
 	require.NoError(t, err)
 	assert.Equal(t, Waiting, it.Status)
@@ -205,7 +205,7 @@ func TestTimeouts(t *testing.T) {
 func TestTwoTimeouts(t *testing.T) {
 	t.Parallel()
 	f := fake(t, silence, silence)
-	f.Patience = 0.02
+	f.patience = 0.02
 	_, err := f.Iterate(t.Context(), opened(t, emptyRun(t)))
 	assert.ErrorIs(t, err, ErrTimeout)
 	assert.Len(t, f.calls(), 2)
@@ -215,7 +215,7 @@ func TestAnswerBeforeATimeout(t *testing.T) {
 	t.Parallel()
 	stays := strings.Replace(recording(t, "iterate-waiting"), "-- status --\n0", "-- status --\nstays", 1)
 	f := fake(t, stays)
-	f.Patience = 0.2
+	f.patience = 0.2
 	it, err := f.Iterate(t.Context(), opened(t, emptyRun(t)))
 	require.NoError(t, err)
 	assert.Equal(t, Waiting, it.Status)

@@ -15,10 +15,8 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"sync"
-	"syscall"
 
 	"github.com/tidwall/gjson"
 
@@ -58,7 +56,7 @@ func Open(dir string) (*Run, error) {
 	dir = filepath.Clean(dir)
 	path := filepath.Join(dir, "run.json")
 	text, err := disk.ReadFile(path, maxFile) // the run belongs to the user, so links are followed
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if gone(err) {
 		return nil, fmt.Errorf("open run %s: it has no run.json: %w", dir, ErrNoRun)
 	}
 	if err != nil {
