@@ -82,9 +82,6 @@ func (m *messages) redirect(to io.Writer) {
 	m.lineQueue = newLineQueue(to, messagesRoom)
 }
 
-// finish is a method of its own, since redirect replaces the queue.
-func (m *messages) finish() { m.lineQueue.finish() }
-
 // Write queues b as one sentence.
 func (m *messages) Write(b []byte) (int, error) {
 	m.put(string(b))

@@ -57,7 +57,7 @@ func launch(args []string, s streams) (status int) {
 	defer taken.Stop()
 	console := terminal.NewConsole(s.out)
 	m := newMessages(s.err, console)
-	defer m.finish()
+	defer func() { m.finish() }() // redirect may have replaced the queue
 	defer func() {
 		if p := recover(); p != nil {
 			m.say("internal error: %v: please report it with this:\n%s", p, debug.Stack())

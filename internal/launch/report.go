@@ -194,12 +194,11 @@ const (
 
 // isNews reports whether a text is news to the file at path, and records it there.
 func isNews(path, text string, now time.Time) bool {
-	if old, err := disk.ReadState(path, toldLimit); err == nil && string(old) == text+"\n" {
-		if info, err := disk.StatName(path); err == nil {
-			age := now.Sub(time.Unix(0, info.Mtime))
-			if age >= 0 && age < toldAgain-toldEarly {
-				return false
-			}
+	old, unread := disk.ReadState(path, toldLimit)
+	info, unknown := disk.StatName(path)
+	if unread == nil && unknown == nil && string(old) == text+"\n" {
+		if age := now.Sub(time.Unix(0, info.Mtime)); age >= 0 && age < toldAgain-toldEarly {
+			return false
 		}
 	}
 	_ = disk.Publish(path, []byte(text+"\n"), false) // if it fails, the text is news again
