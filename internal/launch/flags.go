@@ -33,6 +33,7 @@ const noInbox = "none"
 type flags struct {
 	set    *pflag.FlagSet
 	groups []cli.FlagGroup
+	runs   *pflag.FlagSet // the group of babysitter runs
 	work   supervise.Options
 
 	agent     string
@@ -66,7 +67,8 @@ func newFlags() *flags {
 	c.session(c.group("session"))
 	c.terminal(c.group("terminal"))
 	c.telling(c.group("telling"))
-	c.work.Runs.Add(c.group("babysitter runs"))
+	c.runs = c.group("babysitter runs")
+	c.work.Runs.Add(c.runs)
 	f := c.groups[0].Flags
 	f.BoolVar(&c.helpAll, "help-all", false, "show all of the help")
 	f.BoolVar(&c.version, "version", false, "show the version")
@@ -104,16 +106,16 @@ func (c *flags) limits(f *pflag.FlagSet) {
 	o.DrainTimeout = time.Minute
 	cli.AddLimits(f, &o.Settings.Limits)
 	f.Var(cli.AtLeast(&o.MaxEntries, 0), "max-entries", "continue in a fresh session after this many answered entries (0: never)")
-	f.Var((*cli.Span)(&o.Terminal.Timeout), "timeout", "end all sessions together after so many seconds, or a duration (0: never; default: never, and an hour without an inbox)")
+	f.Var((*cli.Span)(&o.Terminal.Timeout), "timeout", "end all sessions together after this many seconds, or a duration (0: never; default: never, and an hour without an inbox)")
 	f.Var(&c.until, "until", "drain: begin no further entry after that, while the one in flight may finish, and wait until then for the end of an API limit or an outage (a time such as 07:00, or a duration from now)")
 	f.Var((*cli.Span)(&o.Patience), "patience", "drain: how long to wait for the end of an API limit, a pause with an end or an outage, counted from the last answer (default: as long as it takes at a terminal and with --until, else 10m and for no pause)")
 	f.Var((*cli.Span)(&o.Background), "background-timeout", "drain: how long an entry waits for tasks that its turn left in the background (0: not at all)")
 	f.Var((*cli.Span)(&o.DrainTimeout), "drain-timeout", "how long the entry in flight may take to be answered once the launcher is told to stop (SIGTERM, heartbeat stop) or --timeout has passed; then it is given back, or set aside under deadletter")
-	f.Var((*cli.Span)(&o.StartTimeout), "start-timeout", "how long a session may take to start before it is ended and the reason said")
+	f.Var((*cli.Span)(&o.StartTimeout), "start-timeout", "how long a session may take to start before it is ended and the reason reported")
 }
 
 func (c *flags) session(f *pflag.FlagSet) {
-	f.Var(cli.Choice(&c.agent, client.Names()...), "agent", "what the command starts, where its name does not say it: a wrapper is taken for claude")
+	f.Var(cli.Choice(&c.agent, client.Names()...), "agent", "the client that the command starts, if its name does not tell: a wrapper counts as claude")
 	f.BoolVar(&c.work.Resume, "resume", false, "continue the conversation of a session that ended too early, instead of a fresh one")
 	f.Var((*cli.Span)(&c.work.AskPatience), "ask-patience", "how long a session that asks something waits for somebody who attaches and answers, where nobody is at its terminal (0: it is ended at once)")
 	f.StringArrayVar(&c.variables, "env", nil, "add a `variable` to the command's environment: K=V, or K with the value that it has here, which keeps a secret out of the list of processes; may be repeated")
@@ -128,7 +130,7 @@ func (c *flags) terminal(f *pflag.FlagSet) {
 	o.Grace, o.Size = 5*time.Second, terminal.DefaultSize
 	o.Idle.Prompt, o.Idle.Retries = "Continue", 3
 	f.Var(cli.Named(&o.ExitSignal, "name a file, or leave the flag out"), "exit-signal", "`file` that ends the command with status 0 once it exists; one that exists already is removed")
-	f.Var((*cli.Span)(&o.Idle.Timeout), "idle-timeout", "after so long without output, type a text that may revive the command (0: never)")
+	f.Var((*cli.Span)(&o.Idle.Timeout), "idle-timeout", "after this long without output, type a text that may revive the command (0: never)")
 	f.StringVar(&o.Idle.Prompt, "idle-prompt", o.Idle.Prompt, "the `text`, which is typed after ESC")
 	f.Var(cli.AtLeast(&o.Idle.Retries, 0), "max-idle-retries", "how often it is typed before the command is ended with status 125")
 	f.Var((*cli.Span)(&o.Grace), "grace", "how long a command may take to end before it is killed")
@@ -137,9 +139,9 @@ func (c *flags) terminal(f *pflag.FlagSet) {
 }
 
 func (c *flags) telling(f *pflag.FlagSet) {
-	f.StringVar(&c.log, "log", "", "append the lines of --output log to this `file` as well, which is begun anew at 10 MiB, the last 5 being kept, and when another program has renamed it")
+	f.StringVar(&c.log, "log", "", "also append the lines of --output log to this `file`, which is rotated at 10 MiB (5 old ones are kept) and begun anew when another program has renamed it")
 	c.notify.Add(f)
-	f.Var((*cli.Span)(&c.work.Notify.Stall), "stall", "with --notify: tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
+	f.Var((*cli.Span)(&c.work.Notify.Stall), "stall", "with --notify: also tell when nothing has happened for this long while an entry waits or is in flight (0: never)")
 	f.Var(cli.Named(&c.onResult, "give it a command, or leave the flag out"), "on-result", "hand each result and each dead letter from now on to this shell `command`, as heartbeat results --exec does, as the consumer "+consumerName)
 	f.StringVar((*string)(&c.report), "report", "", "write one JSON object on how it went to this `file`, or to stdout (-)")
 }
@@ -158,7 +160,7 @@ func (c *flags) check() error {
 		o.Inbox = ""
 		return c.checkAlone()
 	}
-	name := firstGiven(c.groups[5].Flags, "run")
+	name := firstGiven(c.runs, "run")
 	draining := slices.DeleteFunc([]string{"until-drained", "until", "patience"}, func(name string) bool { return !f.Changed(name) })
 	switch {
 	case o.Inbox == "":

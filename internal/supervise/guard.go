@@ -298,5 +298,5 @@ func (n *noticer) notice(sight screen.Sight, text string, worked bool, now time.
 		return ""
 	}
 	n.silent = true
-	return "the session sits at its prompt, as one does that was given none: give the command something to begin with, as in " + n.Begin
+	return "the session sits at its prompt, perhaps since it was given none: give the command something to begin with, as in " + n.Begin
 }

@@ -232,7 +232,7 @@ var effectIDs = lazily(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
 
 func checkEffectID(id string) error {
 	if !effectIDs().MatchString(id) {
-		return fmt.Errorf("%.200q is no effect id: those are letters and digits", id)
+		return fmt.Errorf("%.200q is no effect id: those are letters, digits and _ -", id)
 	}
 	return nil
 }

@@ -131,7 +131,7 @@ func PeerOf(conn *net.UnixConn) (p Peer, err error) {
 		err = e
 	}
 	if err != nil {
-		return p, fmt.Errorf("who is at the other end cannot be found out: %w", err)
+		return p, fmt.Errorf("the process at the other end is not known: %w", err)
 	}
 	return p, nil
 }

@@ -90,7 +90,7 @@ func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 	case err != nil:
 		return nil, fmt.Errorf("settings of the session: %w", err)
 	case content.Switches["disableAllHooks"]:
-		return nil, noHooks("disableAllHooks, which the settings have that the command names with --settings,")
+		return nil, noHooks("disableAllHooks, in the settings that the command names with --settings,")
 	}
 	if err := disk.Publish(path, text, false); err != nil {
 		return nil, fmt.Errorf("write the settings of the session: %w", err)

@@ -41,7 +41,7 @@ func checkCodex(w Wishes) error {
 		key = strings.TrimSpace(key)
 		switch {
 		case f.name == "--ephemeral" && w.Limits.Day.Spending():
-			return errors.New("--ephemeral leaves no rollout, from which is counted what it spends: leave it out, or the limit")
+			return errors.New("--ephemeral leaves no rollout, which shows what the session spends: leave it out, or the limit")
 		case (f.name == "-c" || f.name == "--config") && (key == "hooks" || strings.HasPrefix(key, "hooks.")):
 			return fmt.Errorf("%s would replace the hook of the session: put hooks of your own into hooks.json", key)
 		case f.name == "--remote":

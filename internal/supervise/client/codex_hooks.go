@@ -127,7 +127,7 @@ func converse(in io.Writer, out io.Reader, dir string) ([]CodexHook, error) {
 		}
 	}
 	if err := json.Unmarshal(result, &lists); err != nil {
-		return nil, fmt.Errorf("its list of hooks is of another form: %w", err)
+		return nil, fmt.Errorf("its list of hooks has another form: %w", err)
 	}
 	var all []CodexHook
 	for _, l := range lists.Data {

@@ -88,16 +88,16 @@ var greetPatience = drawPatience
 func (w Watch) greet(conn *net.UnixConn) (session string, err error) {
 	h := hello{Version: version, size: w.size(), Watch: w.Only, Take: w.Take, Key: w.Detach.Name}
 	if err := writeJSON(conn, frameHello, h); err != nil && !errors.Is(err, syscall.EPIPE) { // its answer says why
-		return "", fmt.Errorf("speak to the launcher: %w", err)
+		return "", fmt.Errorf("write to the launcher: %w", err)
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(greetPatience)) // sockets have deadlines
 	kind, text, err := readFrame(conn, maxSent)
 	_ = conn.SetReadDeadline(time.Time{}) // likewise
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return "", fmt.Errorf("the launcher has said nothing for %v: look whether it is stopped, and let it go on (kill -CONT)", greetPatience)
+		return "", fmt.Errorf("the launcher has sent nothing for %v: if it is stopped, let it continue (kill -CONT)", greetPatience)
 	case err != nil:
-		return "", fmt.Errorf("the launcher said nothing: %w", err)
+		return "", fmt.Errorf("the launcher sent nothing: %w", err)
 	case kind == frameBye:
 		return "", bye(text)
 	case kind != frameHello || json.Unmarshal(text, &h) != nil || h.Version != version:

@@ -72,9 +72,9 @@ func (s *Server) welcome(conn *net.UnixConn) (*watcher, error) {
 	var h hello
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("what the peer is was not said: %w", err)
+		return nil, fmt.Errorf("the peer sent no hello: %w", err)
 	case kind != frameHello || json.Unmarshal(text, &h) != nil:
-		return nil, errors.New("what the peer has said is no hello of this protocol")
+		return nil, errors.New("what the peer sent is no hello of this protocol")
 	case h.Version != version:
 		return nil, fmt.Errorf("the launcher is of another release, which speaks version %d of the protocol, and the peer version %d: use its own command", version, h.Version)
 	}
@@ -144,7 +144,7 @@ func Dial(ctx context.Context, path string, launcher int) (conn *net.UnixConn, e
 		return nil, err
 	}
 	if info.Mode&0o077 != 0 {
-		return nil, fmt.Errorf("others may reach into %s (mode %04o), which no launcher makes so", folder, info.Mode)
+		return nil, fmt.Errorf("others may reach into %s (mode %04o), and no launcher makes such a folder", folder, info.Mode)
 	}
 	if conn, err = socket.Dial(ctx, folder, name); err != nil {
 		return nil, err

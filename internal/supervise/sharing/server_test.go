@@ -356,5 +356,5 @@ func TestALauncherThatSaysNothing(t *testing.T) {
 	conn, err := socket.Dial(t.Context(), folder, SocketName)
 	require.NoError(t, err)
 	_, err = Attach(t.Context(), conn, Watch{In: os.Stdin, Out: os.Stdin})
-	assert.EqualError(t, err, "the launcher has said nothing for 1ms: look whether it is stopped, and let it go on (kill -CONT)")
+	assert.EqualError(t, err, "the launcher has sent nothing for 1ms: if it is stopped, let it continue (kill -CONT)")
 }

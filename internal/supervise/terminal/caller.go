@@ -106,7 +106,7 @@ func (s *Size) Type() string { return "ROWSxCOLS" }
 
 func (s *session) reshape() {
 	if err := s.setSize(); err != nil && !errors.Is(err, os.ErrClosed) {
-		s.Note("follow the size of the terminal: %v: the command goes on with the one it has", err)
+		s.Note("follow the size of the terminal: %v: the command keeps its size", err)
 	}
 }
 
@@ -205,7 +205,7 @@ func (s *session) linger(o Outcome) {
 	case byItself && !s.cut && (o.Status.ExitStatus() == 0 || !s.typing.hasTyped() && !s.takesSingleKeys()):
 		return // the person who typed ended it, or nobody typed
 	case s.typing.hasOpenLine():
-		s.Note("the session is over, and the line that was begun is gone with it: what is typed now is dropped, up to Return")
+		s.Note("the session is over, and the line that you had begun is lost: what you type now is dropped, up to Return")
 	}
 	line := afterLine
 	if o.Cause == Signalled {

@@ -221,7 +221,7 @@ func (s *session) postGuardian() {
 	}
 	g, err := guardian.Post(s.marked, found, s.Then)
 	if err != nil {
-		s.Note("%v: should this process be killed, what ignores a hangup or left the terminal lives on", err)
+		s.Note("%v: if this process is killed, what ignores a hangup or has left the terminal lives on", err)
 		return
 	}
 	s.strangers[g.PID] = true
