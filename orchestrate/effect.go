@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/effect"
 	"heartbeat/orchestrate/run"
@@ -182,7 +183,7 @@ func lateFailure(d *inbox.Delivery) *babysitter.Failure {
 	if json.Unmarshal(d.Metadata()[effect.MetaTimeLimit], &ms) != nil || ms <= 0 {
 		return nil
 	}
-	limit := time.Duration(ms * float64(time.Millisecond))
+	limit := words.Milliseconds(ms)
 	if recovery.Worked(d) <= limit {
 		return nil
 	}

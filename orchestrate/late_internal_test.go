@@ -29,5 +29,7 @@ func TestLateByTheTimeOfWork(t *testing.T) {
 		d := &inbox.Delivery{DeliveredAt: time.Now().Add(-c.ago), Evidence: e.Encode()}
 		d.RawLine.Text = `{"prompt":"x","id":"i","time_limit_ms":30000}`
 		assert.Equal(t, c.late, lateFailure(d) != nil, name)
+		d.RawLine.Text = `{"prompt":"x","id":"i","time_limit_ms":1e300}`
+		assert.Nil(t, lateFailure(d), "%s, with a limit that no duration holds", name)
 	}
 }
