@@ -306,19 +306,19 @@ func checkAnswer(t run.Task, a answer) error {
 	if a.Failure != nil {
 		return errors.New(`it is no answer to the question: a refusal is {"approved": false}, and no error`)
 	}
-	var said struct {
+	var given struct {
 		Approved                                *bool
 		Response, Option, Feedback, RespondedBy *string
 	}
-	if err := json.Unmarshal(a.Value, &said); err != nil || said.Approved == nil {
+	if err := json.Unmarshal(a.Value, &given); err != nil || given.Approved == nil {
 		return errors.New(`it is no answer to the question: that is an object such as {"approved": true, "response": "a text"}`)
 	}
-	if said.Option != nil && !slices.Contains(t.Choices, *said.Option) {
+	if given.Option != nil && !slices.Contains(t.Choices, *given.Option) {
 		there := "the question has none"
 		if len(t.Choices) > 0 {
 			there = "there are " + strings.Join(t.Choices, ", ")
 		}
-		return fmt.Errorf("it is no answer to the question: there is no option %q: %s", *said.Option, there)
+		return fmt.Errorf("it is no answer to the question: there is no option %q: %s", *given.Option, there)
 	}
 	return nil
 }

@@ -70,7 +70,7 @@ func statusOfReport(r *supervise.Report) int {
 		return 128 + int(r.Signal)
 	case r.Reason == supervise.TimedOut:
 		return exitTimedOut
-	case r.Reason.Person():
+	case r.Reason.NeedsPerson():
 		return exitPerson
 	case !slices.Contains([]supervise.Reason{supervise.Drained, supervise.Quit}, r.Reason) || r.Queued > 0:
 		return exitWorkLeft

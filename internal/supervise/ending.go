@@ -63,7 +63,7 @@ const hasEnded = "has ended"
 
 // lastWords returns the sign that the launcher leaves for later status queries: why it gave up.
 func (e *ending) lastWords() string {
-	if e.reason.Person() || e.reason.passes() {
+	if e.reason.NeedsPerson() || e.reason.isPassing() {
 		return hasEnded + ": " + string(e.reason) + ": " + e.detail
 	}
 	return hasEnded
@@ -88,7 +88,7 @@ func LeaveWhy(path string, reason Reason, err error) {
 // notifyEnd notifies a person of what the last session left and why the work ends. People are notified
 // anyway of pauses and of questions of runs, which are on disk.
 func (r *run) notifyEnd(e *ending) {
-	if !e.shown && (e.reason.Person() || e.reason.passes() || e.reason == RunStuck) {
+	if !e.shown && (e.reason.NeedsPerson() || e.reason.isPassing() || e.reason == RunStuck) {
 		r.notifier.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch has given up: " + string(e.reason) + ": " + e.detail})
 	}
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
@@ -98,14 +98,14 @@ func (r *run) notifyEnd(e *ending) {
 	r.notifier.Stop(ctx)
 }
 
-// Person reports whether a person has to act before work can continue. Other reasons that leave
+// NeedsPerson reports whether a person has to act before work can continue. Other reasons that leave
 // work may be gone at the next try.
-func (r Reason) Person() bool {
+func (r Reason) NeedsPerson() bool {
 	return slices.Contains([]Reason{SetUp, Authentication, Refused}, r)
 }
 
-// passes reports whether the reason keeps sessions from working and goes away by itself.
-func (r Reason) passes() bool {
+// isPassing reports whether the reason keeps sessions from working and goes away by itself.
+func (r Reason) isPassing() bool {
 	return slices.Contains([]Reason{Trouble, Full, Exhausted}, r)
 }
 
@@ -167,7 +167,7 @@ const notifyAfter = time.Minute
 
 // mustNotify reports whether to notify a person of why, at most once.
 func (t *trouble) mustNotify(why Reason, now time.Time) bool {
-	if slices.Contains(t.notified, why) || !why.Person() && now.Sub(t.since) < notifyAfter {
+	if slices.Contains(t.notified, why) || !why.NeedsPerson() && now.Sub(t.since) < notifyAfter {
 		return false
 	}
 	t.notified = append(t.notified, why)
@@ -177,9 +177,9 @@ func (t *trouble) mustNotify(why Reason, now time.Time) bool {
 // shouldRetry reports whether to retry after e. Draining, a reason that needs a person ends the work,
 // and so do too many tries. Persisting, only the former does, before any session has worked.
 func (r *run) shouldRetry(e *ending) bool {
-	person := e.reason.Person()
+	person := e.reason.NeedsPerson()
 	switch {
-	case r.stop.asked.Err() != nil || !person && !e.reason.passes():
+	case r.stop.asked.Err() != nil || !person && !e.reason.isPassing():
 		return false
 	case r.Mode == Drain && (person || r.pace.tries() > r.MaxRestarts):
 		return false

@@ -150,12 +150,12 @@ func (l *lookout) checkDraining() {
 func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 	text := s.screen.Text()
 	sight := r.Client.Recognise(text)
-	told := r.Client.Advise(sight)
+	advice := r.Client.Advise(sight)
 	e = &ending{reason: SetUp}
 	switch {
-	case told.Matter != screen.Nothing:
-		e.detail = fmt.Sprintf("%s: %s: %s", what, told.Cause, told.Fix)
-		if told.Matter == screen.Authentication {
+	case advice.Matter != screen.Nothing:
+		e.detail = fmt.Sprintf("%s: %s: %s", what, advice.Cause, advice.Fix)
+		if advice.Matter == screen.Authentication {
 			e.reason = Authentication
 		}
 		return e, true
@@ -200,7 +200,7 @@ type question struct {
 	reason string
 	since  time.Time
 	alone  time.Time // when the last attached person left
-	told   bool      // the log says that the session waits
+	logged bool      // the log says that the session waits
 }
 
 func (s *session) endAsking(reason string) {
@@ -242,8 +242,8 @@ func (l *lookout) checkQuestion() {
 		q.alone = time.Now()
 	case time.Since(q.alone) >= l.AskPatience:
 		l.s.endAsking(q.reason)
-	case !q.told:
-		q.told = true
+	case !q.logged:
+		q.logged = true
 		l.Line(q.since, "the session waits for somebody who answers it, for "+l.AskPatience.String()+" (--ask-patience): "+words.Shell("heartbeat", "attach", "--inbox", l.box.Path()))
 		l.record(func(in inbox.InSession) error { return in.Ask("permission_prompt", q.reason) })
 	}

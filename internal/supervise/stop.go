@@ -35,19 +35,19 @@ func (r *run) heedStop() (callOff func()) {
 		late = time.After(r.Terminal.Timeout)
 	}
 	go func() {
-		drained, told := make(<-chan time.Time), &ending{reason: Stopped, detail: "it was told to stop"}
+		drained, ordered := make(<-chan time.Time), &ending{reason: Stopped, detail: "it was told to stop"}
 		select {
 		case <-r.Terminal.Signals.Warm():
 			r.stop.why.Store(r.signalled(syscall.SIGTERM))
 		case <-r.Stop:
-			r.stop.why.Store(told)
+			r.stop.why.Store(ordered)
 		case <-late:
 			r.stop.why.Store(&ending{reason: TimedOut, detail: "the time was over (--timeout " + r.Terminal.Timeout.String() + ")"})
 			drained = time.After(r.DrainTimeout)
 		case <-r.stop.over.Done():
 			select {
 			case <-r.Stop: // the hard end came right after the stop
-				r.stop.why.Store(told)
+				r.stop.why.Store(ordered)
 			default:
 			}
 			return

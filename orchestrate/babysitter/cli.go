@@ -50,11 +50,11 @@ func (c *CLI) wait() time.Duration { return cmp.Or(c.maxWait, 30*time.Second) }
 func (c *CLI) Version(ctx context.Context) (string, error) {
 	quiet := *c // a slow disk is not worth a note
 	quiet.Note = nil
-	said, err := quiet.callTwice(ctx, request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout, answer: findVersion})
+	answer, err := quiet.callTwice(ctx, request{doing: "ask the babysitter CLI for its version", command: "version", timeout: versionTimeout, answer: findVersion})
 	if err != nil {
 		return "", err
 	}
-	version := said.Str
+	version := answer.Str
 	known := "nothing is known of it"
 	if version == "0.0.174" {
 		known = "with it tasks were delivered three times, and then the run failed"

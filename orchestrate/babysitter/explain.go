@@ -54,8 +54,8 @@ var knownMessages = []struct {
 }
 
 func (c *CLI) explain(r request, out result) error {
-	said, own := message(r.command, out.stderr)
-	words := brief(said)
+	text, own := message(r.command, out.stderr)
+	words := brief(text)
 	if words != "" {
 		words = ": " + words
 	}
@@ -63,8 +63,8 @@ func (c *CLI) explain(r request, out result) error {
 		return fault(ErrTimeout, "%s: no answer in time%s", r.doing, words)
 	}
 	for _, s := range knownMessages {
-		if s.pattern().MatchString(said) {
-			err := fmt.Errorf("%s: %s%s", r.doing, brief(said), s.advice)
+		if s.pattern().MatchString(text) {
+			err := fmt.Errorf("%s: %s%s", r.doing, brief(text), s.advice)
 			if s.kind == nil {
 				return err
 			}
@@ -77,7 +77,7 @@ func (c *CLI) explain(r request, out result) error {
 	case out.code == 126 || out.code == 127:
 		return fmt.Errorf("%s: %s does not run%s: is node installed?", r.doing, c.commandLine(), words)
 	case out.code == 1 && own:
-		return fmt.Errorf("%s: %s", r.doing, brief(said))
+		return fmt.Errorf("%s: %s", r.doing, brief(text))
 	}
 	// The CLI printed no message of its own.
 	how := fmt.Sprintf("ended with status %d", out.code)
@@ -106,15 +106,15 @@ var staleLock = lazily(`(?m)^Stale lock detected: .*$`)
 // message returns the CLI's message in its error output: an object with name and message; the text after the command's
 // name in brackets; the error that ended the program; or else all of the output, which is the CLI's own only when it
 // makes a run.
-func message(command string, stderr []byte) (said string, own bool) {
+func message(command string, stderr []byte) (text string, own bool) {
 	if e, ok := findObject(stderr, func(e gjson.Result) bool {
 		return e.Get("name").Str != "" && e.Get("message").Str != "" && e.Get("category").Str != ""
 	}); ok {
-		said := e.Get("message").Str
+		text := e.Get("message").Str
 		if name := e.Get("name").Str; name == "UnknownCommandError" || name == "SyntaxError" {
-			said = name + ": " + said
+			text = name + ": " + text
 		}
-		return said, true
+		return text, true
 	}
 	s := strings.TrimSpace(staleLock().ReplaceAllString(string(stderr), ""))
 	if i := strings.LastIndex("\n"+s, "\n["+command+"]"); i >= 0 {

@@ -29,10 +29,10 @@ func Start(path string, command []string, attr *syscall.ProcAttr, wait func(pid 
 	return pid, err
 }
 
-// Reap reaps all children of this process, adopted ones too. A value from told means that children may have died.
+// Reap reaps all children of this process, adopted ones too. A value from deaths means that children may have died.
 // Reap calls died for each dead child, and after each pass rest, with whether no child is left, until rest returns
 // false or done is closed.
-func Reap(told <-chan os.Signal, done <-chan struct{}, died func(pid int, status syscall.WaitStatus), rest func(none bool) (goOn bool)) {
+func Reap(deaths <-chan os.Signal, done <-chan struct{}, died func(pid int, status syscall.WaitStatus), rest func(none bool) (goOn bool)) {
 	for {
 		var status syscall.WaitStatus
 		switch pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); {
@@ -45,7 +45,7 @@ func Reap(told <-chan os.Signal, done <-chan struct{}, died func(pid int, status
 			return
 		}
 		select {
-		case <-told:
+		case <-deaths:
 		case <-done:
 			return
 		}

@@ -135,13 +135,13 @@ func lastRule(rows []string) int { return lastOf(rows, isRule) }
 
 // conversation recognises the state of a session whose input is between the rows top and bottom.
 func conversation(rows []string, top, bottom int) screen.Kind {
-	said, input := rows[:top], rows[top+1]
-	last := lastAtMargin(said)
+	above, input := rows[:top], rows[top+1]
+	last := lastAtMargin(above)
 	spins := startsSpinner(last) && (strings.Contains(last, "…") || retrying.MatchString(last)) // such as "✻ Brewing… (4s)"
 	switch {
 	case spins, strings.Contains(strings.Join(rows[bottom+1:], "\n"), "esc to interrupt"):
 		return screen.Busy
-	case strings.HasPrefix(input, marker+" Once fixed, resend your message") && needsLogin(said):
+	case strings.HasPrefix(input, marker+" Once fixed, resend your message") && needsLogin(above):
 		return screen.Login
 	}
 	return screen.Ready

@@ -47,17 +47,17 @@ type Client struct {
 
 // Advise returns the advice to a person about a sight.
 func (c *Client) Advise(s screen.Sight) screen.Advice {
-	told := c.Advice[s.Kind]
+	advice := c.Advice[s.Kind]
 	switch s.Kind {
 	case screen.Dialog:
-		told.Cause = c.Title + ` shows a dialog ("` + s.Title + `") that a person has to answer`
+		advice.Cause = c.Title + ` shows a dialog ("` + s.Title + `") that a person has to answer`
 	case screen.Usage:
-		told = screen.Advice{
+		advice = screen.Advice{
 			Matter: screen.Setup, Cause: c.Title + " refuses its arguments: " + words.Brief(s.Title),
 			Fix: "correct the flag behind --, or take it out",
 		}
 	}
-	return told
+	return advice
 }
 
 // Wishes are what every session is to do.

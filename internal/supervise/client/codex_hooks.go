@@ -59,8 +59,8 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 	// A group ends a wrapper's child as well.
 	cmd := guardian.Group(ctx, syscall.SIGKILL, command[0], append(slices.Clone(command[1:]), "app-server")...)
 	cmd.Env, cmd.Dir = env, dir
-	said := &words.Tail{Most: maxErrors}
-	cmd.Stderr = said
+	errs := &words.Tail{Most: maxErrors}
+	cmd.Stderr = errs
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func CodexHooks(ctx context.Context, command, env []string, dir string) (hooks [
 	if err != nil && context.Cause(ctx) == context.DeadlineExceeded {
 		err = fmt.Errorf("no answer within %v", askTime)
 	}
-	if text := said.String(); err != nil && text != "" {
+	if text := errs.String(); err != nil && text != "" {
 		if at := strings.LastIndex(text, "Error: "); at >= 0 {
 			text, _, _ = strings.Cut(text[at:], "\n") // a backtrace follows
 		}

@@ -37,7 +37,7 @@ func recogniseCodex(text string) screen.Sight {
 	if at < 0 || len(rows)-1-at > belowInput {
 		return screen.Sight{}
 	}
-	if said := lastOf(rows[:at], startsAtMargin); said >= 0 && strings.Contains(rows[said], "esc to interrupt") {
+	if last := lastOf(rows[:at], startsAtMargin); last >= 0 && strings.Contains(rows[last], "esc to interrupt") {
 		return screen.Sight{Kind: screen.Busy}
 	}
 	return screen.Sight{Kind: screen.Ready}

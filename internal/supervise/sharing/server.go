@@ -82,10 +82,10 @@ func (s *Server) Close() {
 	s.closed = true
 	s.mu.Unlock()
 	s.End("the launcher has ended")
-	told := make(chan struct{})
-	go func() { s.serving.Wait(); close(told) }()
+	sent := make(chan struct{})
+	go func() { s.serving.Wait(); close(sent) }()
 	select {
-	case <-told:
+	case <-sent:
 	case <-time.After(byePatience):
 	}
 }
