@@ -116,7 +116,6 @@ func (b *Bridge) waits(id string) bool {
 	return err == nil && states[id].waits()
 }
 
-// reply returns the reply to an entry that was answered.
 func (b *Bridge) reply(id string) (reply string, err error) {
 	tail, err := outcomes.OpenTail(b.Box.ResultsPath(), -1)
 	if err != nil {

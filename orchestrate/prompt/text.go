@@ -173,8 +173,7 @@ func Completion(runID, proof, output string) string {
 	return w.String()
 }
 
-// Failure returns the text that asks the agent to fix a process that threw an error. asks says that a person has to
-// accept changed code.
+// Failure returns the text that asks the agent to fix a process that threw. asks says that a person must accept new code.
 func Failure(runID, runDir, thrown string, asks bool) string {
 	var w writer
 	w.line("The run ", name(runID), " failed:")
