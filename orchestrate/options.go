@@ -71,7 +71,7 @@ type Report struct {
 	Iterations int           `json:"iterations,omitempty"`
 	Done       bool          `json:"done,omitempty"`         // completed, and proven or closed by a person
 	Guard      string        `json:"guard,omitempty"`        // why this run is driven no more
-	OutOfSteps bool          `json:"out_of_steps,omitempty"` // a greater --max-iterations lets the run continue
+	OutOfSteps bool          `json:"out_of_steps,omitempty"` // a greater --max-iterations lets it continue
 	Rests      bool          `json:"rests,omitempty"`        // until a person accepts its code
 }
 

@@ -12,17 +12,17 @@ type Standing struct {
 	Run        string         `json:"run"`
 	Dir        string         `json:"run_dir"`
 	Process    string         `json:"process"`
-	Status     run.Status     `json:"status"`
+	Status     run.Status     `json:"status"` // as above
 	Failure    string         `json:"failure,omitempty"`
 	Pending    map[string]int `json:"pending"`           // effects without a result, by kind
-	Held       []Held         `json:"held,omitempty"`    // as in a [Report]
+	Held       []Held         `json:"held,omitempty"`    // as above
 	Entries    []Waiting      `json:"entries,omitempty"` // of this inbox
 	Iterations int            `json:"iterations"`
 	Guard      string         `json:"guard,omitempty"`        // why the last step stopped it
-	OutOfSteps bool           `json:"out_of_steps,omitempty"` // as in a [Report]
+	OutOfSteps bool           `json:"out_of_steps,omitempty"` // as above
 	Stuck      string         `json:"stuck,omitempty"`        // why the last step failed
 	NotBefore  *time.Time     `json:"not_before,omitempty"`
-	Done       bool           `json:"done"` // as in a [Report]
+	Done       bool           `json:"done"` // as above
 }
 
 // Waiting is an entry that the run waits for.

@@ -115,7 +115,7 @@ const (
 	Left           Reason = "work left" // the session ended, and none was to follow
 	Busy           Reason = "busy"      // somebody else works on the inbox
 	Paused         Reason = "paused"
-	BackingOff     Reason = "backing off"    // for longer than the launcher waits
+	BackingOff     Reason = "backing off"    // longer than the launcher waits
 	Full           Reason = "disk full"      // no room for a commit or a session
 	Trouble        Reason = "trouble"        // a passing trouble keeps sessions from starting
 	Exhausted      Reason = "restarts"       // too many sessions in a row ended without an answer
