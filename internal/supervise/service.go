@@ -148,8 +148,7 @@ func (s *sign) say(text string, troubled ...string) {
 	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n%s\n%s\n%s\n", os.Getpid(), text, s.socket, s.waits, s.troubled)) // only people read it
 }
 
-// setSocket publishes the socket to attach to ("" for none), and whether a session that asks waits
-// for an answer.
+// setSocket publishes the socket to attach to ("" for none), and whether a session that asks waits for an answer.
 func (s *sign) setSocket(socket string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

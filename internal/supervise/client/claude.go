@@ -50,10 +50,9 @@ func claudeCommand(_ context.Context, s Session) ([]string, error) {
 	return command, err
 }
 
-// Claude returns the command of a session of Claude Code and writes the settings that wire its
-// hook, including those that the command names. session is the conversation's ID, "" if only the
-// client will know it; with known, a new conversation gets its ID here. off says what keeps the
-// client from running the hook, nil for nothing.
+// Claude returns the command of a session of Claude Code and writes the settings that wire its hook, including those
+// that the command names. session is the conversation's ID, "" if only the client will know it; with known, a new
+// conversation gets its ID here. off says what keeps the client from running the hook, nil for nothing.
 func Claude(s Session, known bool) (command []string, session string, off *settings.Off, err error) {
 	if err := checkHooksRun(s); err != nil {
 		return nil, "", nil, err
@@ -158,9 +157,8 @@ func claudeUnwired(s Session) string {
 // aSession matches the client's session IDs.
 var aSession = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$`)
 
-// conversationOf returns the session that the arguments ask for ("" if only the client will know),
-// the flags that say so, and the other arguments. resume overrides the arguments; with known, a new
-// conversation gets its ID here.
+// conversationOf returns the session that the arguments ask for ("" if only the client will know), the flags that say
+// so, and the other arguments. resume overrides the arguments; with known, a new conversation gets its ID here.
 func conversationOf(args []string, resume string, known bool) (session string, flags, rest []string) {
 	asked := readConversation(args)
 	switch {

@@ -38,8 +38,7 @@ type Client struct {
 	Retrying  func(text string) (screen.Retry, bool)
 	// LastWords returns, in one line, why a program gave up.
 	LastWords func(text string) string
-	// TooOld says why the client on this screen is too old for the hook, "" if it is not or its
-	// release is unknown.
+	// TooOld says why the client on this screen is too old for the hook, "" if it is not or its release is unknown.
 	TooOld func(text string) string
 	// Unwired says why a session may run without its hook reporting.
 	Unwired func(Session) string

@@ -44,7 +44,7 @@ func TestConverse(t *testing.T) {
 		"none":            {`"result":{"data":[]}`, ""},
 		"an older one":    {`"error":{"code":-32601,"message":"no such method"}`, "refuses hooks/list (no such method): it takes 0.169 or later"},
 		"broken config":   {`"result":{"data":[{"hooks":[],"errors":[{"message":"config.toml:1:19: unknown variant"}]}]}`, "configuration is not valid: config.toml:1:19: unknown variant: correct"},
-		"of another form": {`"result":{"data":7}`, "of another form"},
+		"has another form": {`"result":{"data":7}`, "has another form"},
 		"it ends":         {"", "no answer to hooks/list"},
 	} {
 		in, out := serve(t, func(method string) string {
