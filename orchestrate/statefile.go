@@ -135,7 +135,7 @@ func (f StateFile) Free(runID string, over func(runID string) (bool, error)) err
 	return fmt.Errorf("bind session %s: %w: run %s%w: end that one first, or remove %s", f.id, ErrBound, was.RunID, err, f.Path())
 }
 
-// Delete removes the state. It is no error if there is none.
+// Delete removes the state, if there is one.
 func (f StateFile) Delete() error { return disk.Remove(f.Path()) }
 
 // StateDir returns the absolute path of the directory of state files, found as the CLI finds it: the flag,

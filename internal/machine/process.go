@@ -25,7 +25,7 @@ func ProcessStart(pid int) int64 {
 }
 
 // ProgramOf returns the program behind the name of a process or a file. A downloaded release has its platform in its
-// name, such as codex-x86_64-unknown-linux-musl, of which a process's name has the first 15 bytes.
+// name, such as codex-x86_64-unknown-linux-musl, and the name of a process is cut to 15 bytes.
 func ProgramOf(name string) string {
 	name, _, _ = strings.Cut(name, "-x86_64")
 	name, _, _ = strings.Cut(name, "-aarch64")

@@ -159,7 +159,7 @@ func (r *run) stuck(err error) *ending {
 type trouble struct {
 	since    time.Time // zero: there is none
 	cause    string
-	notified []Reason // the reasons of which a person was notified
+	notified []Reason // the reasons that a person was notified of
 }
 
 // notifyAfter is how long a passing trouble may last before a person is notified.

@@ -54,7 +54,7 @@ func (r *run) heedStop() (callOff func()) {
 		}
 		if r.Warm {
 			drained = time.After(r.DrainTimeout)
-			extendTimeout(r.DrainTimeout + 4*r.Terminal.Grace + endTime) // for the session, its entry, the results, and who is told
+			extendTimeout(r.DrainTimeout + 4*r.Terminal.Grace + endTime) // for the session, its entry, the results and the notifications
 		}
 		r.sign.say("it ends")
 		ask()

@@ -217,7 +217,7 @@ func (r *run) conclude(e *ending) {
 	if n.Queued = countQueued(r.box); n.Queued == 0 && e.reason == Left && unsettled == nil {
 		*e = ending{reason: Drained} // what waited was settled or withdrawn meanwhile
 	}
-	if after, err := spent(r.box); err == nil { // likewise
+	if after, err := spent(r.box); err == nil { // else the cost is not known
 		meanwhile := after.Minus(r.spent)
 		meanwhile.Dollars = meanwhile.Nanos > 0 // no dollars if the client named none
 		n.Fields = price.Price{Amount: meanwhile}.Fields()

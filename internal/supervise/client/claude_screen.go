@@ -108,7 +108,7 @@ var greeting = regexp.MustCompile(`(?m)^\W*Claude Code v(\d+\.\d+\.\d+)\b`)
 // marker precedes the selected option and typed text.
 const marker = "❯"
 
-// minRule is the shortest line that counts as one across the screen.
+// minRule is the least length of a line across the screen, in characters.
 const minRule = 20
 
 // isRule reports whether a row is a line across the screen. Such a line may contain a name.

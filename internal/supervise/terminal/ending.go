@@ -152,7 +152,7 @@ func (s *session) awaitFile() error {
 		return fmt.Errorf("exit signal: remove the file that is already there: %w: remove it, or name another one", err)
 	}
 	var events <-chan fsnotify.Event
-	var errs <-chan error // an error means lost events: look again
+	var errs <-chan error // an error means lost events: check again
 	var tick <-chan time.Time
 	watcher, err := fsnotify.NewWatcher()
 	if err == nil {

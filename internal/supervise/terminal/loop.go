@@ -103,7 +103,7 @@ type Idle struct {
 	Timeout time.Duration // how long without output is idle; 0 disables it
 	Prompt  string        // typed, with Return, into an idle command
 	Retries int           // how often Prompt is typed before the session is given up
-	// Busy reports whether work is going on that ESC would interrupt; then no ESC is typed.
+	// Busy reports whether ESC would interrupt work; then none is typed.
 	Busy func() bool
 }
 

@@ -35,7 +35,7 @@ type typing struct {
 	begun  bool
 	length int  // length of the line
 	unsure bool // the length is unknown, or the cursor is not at the line's end
-	paste  bool // a paste goes on
+	paste  bool // within a paste
 	slash  bool // the last character was a backslash, after which Return begins another line
 	skip   int  // how many bytes of a report are still to come
 	letter bool // the next byte completes a key
