@@ -40,12 +40,12 @@ func serve(t *testing.T, answer func(method string) string) (io.Writer, io.Reade
 func TestConverse(t *testing.T) {
 	hooks := `"result":{"data":[{"cwd":"/w","hooks":[{"key":"k","source":"sessionFlags","command":"c","currentHash":"s","more":1}]}]}`
 	for name, c := range map[string]struct{ list, want string }{
-		"lists":           {hooks, ""},
-		"none":            {`"result":{"data":[]}`, ""},
-		"an older one":    {`"error":{"code":-32601,"message":"no such method"}`, "refuses hooks/list (no such method): it takes 0.169 or later"},
-		"broken config":   {`"result":{"data":[{"hooks":[],"errors":[{"message":"config.toml:1:19: unknown variant"}]}]}`, "configuration is not valid: config.toml:1:19: unknown variant: correct"},
+		"lists":            {hooks, ""},
+		"none":             {`"result":{"data":[]}`, ""},
+		"an older one":     {`"error":{"code":-32601,"message":"no such method"}`, "refuses hooks/list (no such method): it takes 0.169 or later"},
+		"broken config":    {`"result":{"data":[{"hooks":[],"errors":[{"message":"config.toml:1:19: unknown variant"}]}]}`, "configuration is not valid: config.toml:1:19: unknown variant: correct"},
 		"has another form": {`"result":{"data":7}`, "has another form"},
-		"it ends":         {"", "no answer to hooks/list"},
+		"it ends":          {"", "no answer to hooks/list"},
 	} {
 		in, out := serve(t, func(method string) string {
 			if method == "initialize" {
