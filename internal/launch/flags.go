@@ -210,7 +210,7 @@ func firstGiven(set *pflag.FlagSet, except ...string) (name string) {
 func (c *flags) complete() (withoutCI bool, err error) {
 	f, o := c.set, &c.work.Terminal
 	if o.Dir, err = filepath.Abs(o.Dir); err != nil {
-		return false, fmt.Errorf("working directory %s: %w", o.Dir, err)
+		return false, fmt.Errorf("working directory: %w", err)
 	}
 	variables, err := withValues(c.variables, os.Environ())
 	if err != nil {
