@@ -30,13 +30,8 @@ type State struct {
 // NewState returns the state of a session at its start.
 func NewState(runID, prompt string, maxIterations int, now time.Time) State {
 	return State{
-		Active:          true,
-		Iteration:       1,
-		MaxIterations:   maxIterations,
-		RunID:           runID,
-		StartedAt:       StateStamp(now),
-		LastIterationAt: StateStamp(now),
-		Prompt:          prompt,
+		Active: true, Iteration: 1, MaxIterations: maxIterations, RunID: runID, Prompt: prompt,
+		StartedAt: StateStamp(now), LastIterationAt: StateStamp(now),
 	}
 }
 

@@ -53,10 +53,7 @@ func Post(mark string, tty *Terminal, then Then) (*Guardian, error) {
 		}
 	}
 	g.process, err = os.StartProcess("/proc/self/exe", append([]string{Name, mark}, then.Command...), &os.ProcAttr{
-		Dir:   "/",
-		Env:   env,
-		Files: []*os.File{null, null, null, held, undo},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
+		Dir: "/", Env: env, Files: []*os.File{null, null, null, held, undo}, Sys: &syscall.SysProcAttr{Setsid: true},
 	})
 	if err != nil {
 		g.Leave()
