@@ -41,7 +41,7 @@ var ends = []struct {
 }{
 	{"the client is killed", 137, func(r round) { r.signal("pid", unix.SIGKILL) }},
 	{"the client fails", 1, func(r round) { r.signal("pid", unix.SIGUSR1) }},
-	{"the client exits within a line", 0, func(r round) { r.Types("x"); r.got("x"); r.signal("pid", unix.SIGUSR2); r.Prints("gone with it") }},
+	{"the client exits within a line", 0, func(r round) { r.Types("x"); r.got("x"); r.signal("pid", unix.SIGUSR2); r.Prints("is lost") }},
 	{"the launcher is terminated", 143, func(r round) { r.signal("launcher", unix.SIGTERM) }},
 	{"it is asked for", 0, func(r round) { require.NoError(r.t, os.WriteFile(filepath.Join(r.Cmd.Dir, "stop"), nil, 0o600)) }},
 	{"the launcher is killed", 137, func(r round) { r.signal("launcher", unix.SIGKILL) }},
