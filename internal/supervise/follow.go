@@ -24,12 +24,17 @@ type follower struct {
 	done    chan struct{}
 	stopped chan struct{}
 
-	mu       sync.Mutex
-	inFlight *inbox.Delivery
-	waiter   *inbox.Waiter
-	answered int
+	mu sync.Mutex
+	picture
 	observer func(history.Event)
 	trouble  string // the error of the last poll, "" for none
+}
+
+// picture is what a poll has found.
+type picture struct {
+	inFlight *inbox.Delivery
+	waiter   *inbox.Waiter // the hook that waits to wake the session
+	answered int           // entries since the launcher began
 }
 
 // follow opens the files at their present ends. Once begin is called, say gets a line for each later event.
@@ -78,18 +83,11 @@ func (f *follower) observe(observer func(history.Event)) {
 	f.observer = observer
 }
 
-// counts returns the number of entries answered since the launcher began, and the entry in flight.
-func (f *follower) counts() (answered int, inFlight *inbox.Delivery) {
+// last returns what the last poll found.
+func (f *follower) last() picture {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.answered, f.inFlight
-}
-
-// waitingHook returns the hook that waits to wake the session, as of the last poll.
-func (f *follower) waitingHook() *inbox.Waiter {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.waiter
+	return f.picture
 }
 
 // maxReads bounds the reads of one poll.

@@ -91,7 +91,7 @@ func (r *run) guard(s *session) {
 		} else {
 			l.checkDraining()
 		}
-		if _, d := r.follow.counts(); d != nil {
+		if d := r.follow.last().inFlight; d != nil {
 			if v := recovery.OverTime(d, r.Settings.Limits); v != nil {
 				s.end(verdict{text: "its entry has reached its limit: " + v.Figures, over: v})
 			}
@@ -129,7 +129,7 @@ func (l *lookout) checkStart(before screen.Sight) {
 // checkDraining ends a draining session that sits at its prompt: it was given none, or its hook could not ask for the end.
 func (l *lookout) checkDraining() {
 	var tasks recovery.TaskWait // of the entry in flight
-	if _, flying := l.follow.counts(); flying != nil {
+	if flying := l.follow.last().inFlight; flying != nil {
 		tasks = recovery.EvidenceOf(flying).TaskWait
 	}
 	switch {
@@ -176,7 +176,7 @@ const waiterPatience = 2 * time.Second
 // checkWaker ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
 // was killed; or while an entry is in flight, since a hook refused its prompt, or somebody pressed Esc and left.
 func (l *lookout) checkWaker() {
-	w := l.follow.waitingHook()
+	w := l.follow.last().waiter
 	// The hook was killed before it waited or woke the session if an entry waits in vain for a session that sits at its prompt
 	// with nobody typing. A missing waiter alone proves nothing, since none is on record during a turn.
 	if w == nil && !l.attended() && !l.s.asking() && l.sight.Kind == screen.Ready && hasUnserved(l.box, true) {
@@ -210,12 +210,11 @@ func (s *session) endAsking(reason string) {
 // inVain reports whether an open dialog holds the session up. Beneath a dialog that somebody has opened, a client works
 // on, but takes up no prompt and cannot end. Hooks report what Claude Code itself asks.
 func (l *lookout) inVain() bool {
-	_, d := l.follow.counts()
 	switch {
 	case l.sight.Kind != screen.Dialog, l.s.client.Mute && !l.attach.TypedSince(l.s.began):
 		return true // the turn itself asks
 	case l.Mode == Persist:
-		return d != nil && hasUnserved(l.box, false)
+		return l.follow.last().inFlight != nil && hasUnserved(l.box, false)
 	}
 	return l.s.entered.due.Load()
 }

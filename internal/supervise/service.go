@@ -81,10 +81,10 @@ func (s *service) run(watchdog time.Duration) {
 }
 
 func (r *run) status() string {
-	answered, flying := r.follow.counts()
-	text := fmt.Sprintf("%d queued, %d answered", countQueued(r.box), answered)
-	if flying != nil {
-		text += ", one in flight since " + flying.DeliveredAt.Local().Format(time.TimeOnly)
+	last := r.follow.last()
+	text := fmt.Sprintf("%d queued, %d answered", countQueued(r.box), last.answered)
+	if d := last.inFlight; d != nil {
+		text += ", one in flight since " + d.DeliveredAt.Local().Format(time.TimeOnly)
 	}
 	if s := r.current.Load(); s == nil {
 		text += ", no session: " + cmp.Or(r.sign.text(), "it begins")
@@ -105,8 +105,8 @@ func (r *run) isProgressing() bool {
 		s.watched = now
 		return true
 	}
-	_, flying := r.follow.counts()
-	return flying == nil || s.asking() || recovery.EvidenceOf(flying).Held
+	d := r.follow.last().inFlight
+	return d == nil || s.asking() || recovery.EvidenceOf(d).Held
 }
 
 // sign tells others what the launcher is doing, in the file of its lock. Line 1 is its process ID,

@@ -192,8 +192,7 @@ func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 
 func (r *run) conclude(e *ending) {
 	if r.lost() != nil { // what has the inbox's name now may be another's work
-		answered, _ := r.follow.counts()
-		r.report.Answered = int64(answered)
+		r.report.Answered = int64(r.follow.last().answered)
 		return
 	}
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
