@@ -113,12 +113,9 @@ const minRule = 20
 
 // isRule reports whether a row is a line across the screen. Such a line may contain a name.
 func isRule(row string) bool {
-	for _, c := range []string{"─", "▔"} {
-		if strings.HasPrefix(row, strings.Repeat(c, 3)) && strings.HasSuffix(row, c) && strings.Count(row, c) >= minRule {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc([]string{"─", "▔"}, func(c string) bool {
+		return strings.HasPrefix(row, strings.Repeat(c, 3)) && strings.HasSuffix(row, c) && strings.Count(row, c) >= minRule
+	})
 }
 
 // inputBox returns the rows of the two lines around the input, at the end of the screen.
@@ -237,12 +234,9 @@ func asksPermission(body []string) bool {
 
 // takesEsc reports whether a list of a dialog's keys has Esc, as it always does.
 func takesEsc(foot string) bool {
-	for key := range strings.SplitSeq(foot, " · ") {
-		if strings.HasPrefix(strings.TrimLeft(key, " "), "Esc to ") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(strings.Split(foot, " · "), func(key string) bool {
+		return strings.HasPrefix(strings.TrimLeft(key, " "), "Esc to ")
+	})
 }
 
 var claudeAdvice = map[screen.Kind]screen.Advice{

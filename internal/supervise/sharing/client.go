@@ -186,8 +186,6 @@ func (k *Key) Set(name string) error {
 	return errors.New(`it takes a key with ctrl, such as ctrl-\ or ctrl-x`)
 }
 
-// String returns what Set parses.
 func (k *Key) String() string { return k.Name }
 
-// Type names the value in the help.
 func (k *Key) Type() string { return "key" }

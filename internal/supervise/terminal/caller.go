@@ -98,10 +98,8 @@ func (s *Size) Set(text string) error {
 	return nil
 }
 
-// String returns what Set parses.
 func (s *Size) String() string { return fmt.Sprintf("%dx%d", s.Rows, s.Cols) }
 
-// Type names the value in the help.
 func (s *Size) Type() string { return "ROWSxCOLS" }
 
 func (s *session) reshape() {

@@ -196,18 +196,17 @@ func Run(o Options) (Outcome, error) {
 
 func (s *session) run() (Outcome, error) {
 	var stdout io.Writer = io.Discard
-	if s.Stdout != nil {
+	var reset func()
+	switch {
+	case s.hasConsole():
+		stdout, reset = s.Console, s.Console.reset
+	case s.Stdout != nil:
 		stdout = s.Stdout
-	}
-	if s.hasConsole() {
-		stdout = s.Console
 	}
 	s.out = NewPump(stdout, func(err error) {
 		s.Note("stdout does not take the output (%v): what it does not take is dropped, and the session goes on", err)
 	})
-	if s.hasConsole() {
-		s.out.Last = s.Console.reset
-	}
+	s.out.Last = reset
 	go s.safely(s.out.Run)
 	go s.safely(s.readTerminal)
 	s.passKeys()
