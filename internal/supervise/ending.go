@@ -174,8 +174,8 @@ func (t *trouble) mustNotify(why Reason, now time.Time) bool {
 	return true
 }
 
-// shouldRetry reports whether to retry after e. Draining, a reason that needs a person ends the work,
-// and so do too many tries. Persisting, only the former does, before any session has worked.
+// shouldRetry reports whether to retry after e. In Drain mode a reason that needs a person ends the work, and so do
+// too many tries. In Persist mode only such a reason does, before any session has worked.
 func (r *run) shouldRetry(e *ending) bool {
 	person := e.reason.NeedsPerson()
 	switch {

@@ -30,7 +30,7 @@ type follower struct {
 	trouble  string // the error of the last poll, "" for none
 }
 
-// picture is what a poll has found.
+// picture is what a poll has read.
 type picture struct {
 	inFlight *inbox.Delivery
 	waiter   *inbox.Waiter // the hook that waits to wake the session
@@ -83,7 +83,7 @@ func (f *follower) observe(observer func(history.Event)) {
 	f.observer = observer
 }
 
-// last returns what the last poll found.
+// last returns the picture of the last poll.
 func (f *follower) last() picture {
 	f.mu.Lock()
 	defer f.mu.Unlock()
