@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// quiet is how long after the last key nobody counts as typing any more.
+	// quiet is how long after the last key a person still counts as typing.
 	quiet = 2 * time.Second
 	// linePatience is how long a begun line keeps a session from being ended. A person who has not continued by
 	// then has left.
