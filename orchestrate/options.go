@@ -58,7 +58,7 @@ type Report struct {
 	Dir        string        `json:"run_dir"`
 	Status     run.Status    `json:"status"`
 	Queued     []string      `json:"queued,omitempty"`     // ids of appended entries
-	Waits      int           `json:"waits,omitempty"`      // effects that already had an entry
+	Waits      int           `json:"waits,omitempty"`      // effects that had an entry
 	Posted     []string      `json:"posted,omitempty"`     // effects that got a result
 	Unposted   int           `json:"unposted,omitempty"`   // results left for another step
 	Notes      []string      `json:"notes,omitempty"`      // on what was appended
@@ -69,7 +69,7 @@ type Report struct {
 	Held       []Held        `json:"held,omitempty"`       // effects for a person
 	NotBefore  *time.Time    `json:"not_before,omitempty"` // when the next sleep ends
 	Iterations int           `json:"iterations,omitempty"`
-	Done       bool          `json:"done,omitempty"`         // completed, and proven or closed by a person
+	Done       bool          `json:"done,omitempty"`         // completed, and proven or closed by hand
 	Guard      string        `json:"guard,omitempty"`        // why this run is driven no more
 	OutOfSteps bool          `json:"out_of_steps,omitempty"` // a greater --max-iterations lets it continue
 	Rests      bool          `json:"rests,omitempty"`        // until a person accepts its code

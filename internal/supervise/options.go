@@ -112,10 +112,10 @@ type Reason string
 
 const (
 	Drained        Reason = "drained"   // nothing waits
-	Left           Reason = "work left" // the session ended, and none was to follow
+	Left           Reason = "work left" // the session ended, and none follows
 	Busy           Reason = "busy"      // somebody else works on the inbox
 	Paused         Reason = "paused"
-	BackingOff     Reason = "backing off"    // longer than the launcher waits
+	BackingOff     Reason = "backing off"    // longer than it waits
 	Full           Reason = "disk full"      // no room for a commit or a session
 	Trouble        Reason = "trouble"        // a passing trouble keeps sessions from starting
 	Exhausted      Reason = "restarts"       // too many sessions in a row ended without an answer
