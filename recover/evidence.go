@@ -233,8 +233,8 @@ func (h TaskWait) Over(limit time.Duration) bool {
 	return h.Held && (machine.OtherBoot(h.HeldBoot) || time.Duration(machine.Awake()-h.HeldSince) >= limit)
 }
 
-// TellsOf reports whether the client sent this prompt to report the end of one of the tasks.
-func (h TaskWait) TellsOf(prompt string) bool {
+// ReportsOn reports whether the client sent this prompt to report the end of one of the tasks.
+func (h TaskWait) ReportsOn(prompt string) bool {
 	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
 		return false
 	}

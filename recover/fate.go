@@ -89,17 +89,17 @@ type fate struct {
 var fates = []fate{
 	{"its owner lives, and another asks, but for a person with `recover --force`", func(s *situation) bool { return s.owner != nil }, leftAlone},
 	{"its text did not go out", func(s *situation) bool { return s.NotHandedOver }, givenBack},
-	{"its agent said that it is done, and it has passed its check or has none", (*situation).saidDone, answered},
+	{"its agent said that it is done, and it has passed its check or has none", (*situation).agentDone, answered},
 	{"its check has failed as often as it may, or failed in the last of its attempts where its session takes nothing more", func(s *situation) bool { return s.checkIs(check.Failed) && (s.Spent || s.used) }, failsCheck},
 	{"its check failed, and its session takes nothing more", func(s *situation) bool { return s.checkIs(check.Failed) }, again(checkOf)},
 	{"its check could not be run for too long; its attempts are used up", func(s *situation) bool { return s.checkIs(check.Unable) && s.used }, uncheckable},
 	{"its check could not be run for too long", func(s *situation) bool { return s.checkIs(check.Unable) }, again(checkOf)},
-	{"its agent said that it can never be done", said(inbox.VerdictRejected), rejected},
+	{"its agent said that it can never be done", verdictIs(inbox.VerdictRejected), rejected},
 	{"it has reached its own limit, or alone that of a day, and is not proven to be answered", func(s *situation) bool { return s.over() && s.Over.Alone }, overLimit},
 	{"the day has reached its limit; its attempts are used up", func(s *situation) bool { return s.over() && s.used }, overLimit},
 	{"the day has reached its limit", (*situation).over, again(func(s *situation) string { return s.Over.Figures })},
-	{"its agent said that it failed; its attempts are used up", func(s *situation) bool { return s.saidFailed() && s.used }, gaveUp},
-	{"its agent said that it failed", (*situation).saidFailed, putOff},
+	{"its agent said that it failed; its attempts are used up", func(s *situation) bool { return s.agentFailed() && s.used }, gaveUp},
+	{"its agent said that it failed", (*situation).agentFailed, putOff},
 	{"its turn ended without the result of its run's effect; its attempts are used up", func(s *situation) bool { return s.Missing != "" && s.used }, setAside(inbox.ReasonUnresolved)},
 	{"its turn ended without the result of its run's effect", func(s *situation) bool { return s.Missing != "" }, again(func(s *situation) string { return s.Missing })},
 	{"the Stop of its turn, and it has passed its check or has none", func(s *situation) bool { return s.Ended && s.checked() }, answered},
@@ -132,13 +132,13 @@ func decide(s *situation) fate {
 	panic("the last row holds always")
 }
 
-func said(kind inbox.VerdictKind) func(*situation) bool {
+func verdictIs(kind inbox.VerdictKind) func(*situation) bool {
 	return func(s *situation) bool { return s.d.Verdict != nil && s.d.Verdict.Kind == kind }
 }
 
-func (s *situation) saidFailed() bool { return said(inbox.VerdictFailed)(s) }
+func (s *situation) agentFailed() bool { return verdictIs(inbox.VerdictFailed)(s) }
 
-func (s *situation) saidDone() bool { return said(inbox.VerdictDone)(s) && s.checked() }
+func (s *situation) agentDone() bool { return verdictIs(inbox.VerdictDone)(s) && s.checked() }
 
 func (s *situation) over() bool { return s.Over != nil && !(s.finished() && s.checked()) }
 
@@ -152,7 +152,7 @@ func (s *situation) ended() bool {
 	if c := s.d.Check; c != nil && (c.Status == inbox.CheckRuns || c.Status == inbox.CheckUnable) {
 		return true
 	}
-	return s.Ended || s.Printed || said(inbox.VerdictDone)(s) || s.finished()
+	return s.Ended || s.Printed || verdictIs(inbox.VerdictDone)(s) || s.finished()
 }
 
 func checkOf(s *situation) string { return "its " + s.Check.String() }
@@ -187,8 +187,8 @@ type writes struct {
 }
 
 const (
-	printed, itSaid = ", with what the check printed", ", with what it said"
-	saidFailed      = "failed by its agent"
+	printed, withVerdict = ", with what the check printed", ", with what it said"
+	failedByAgent        = "failed by its agent"
 )
 
 var (
@@ -200,8 +200,8 @@ var (
 
 	failsCheck  = setAsideFor(inbox.ReasonCheckFailed, string(inbox.ReasonCheckFailed), printed, checkOf)
 	uncheckable = setAsideFor(inbox.ReasonUnchecked, string(inbox.ReasonUnchecked), printed, checkOf)
-	rejected    = setAsideFor(inbox.ReasonRejected, "rejected by its agent", itSaid, itsWords)
-	gaveUp      = setAsideFor(inbox.ReasonExhausted, saidFailed, itSaid, itsWords)
+	rejected    = setAsideFor(inbox.ReasonRejected, "rejected by its agent", withVerdict, itsWords)
+	gaveUp      = setAsideFor(inbox.ReasonExhausted, failedByAgent, withVerdict, itsWords)
 	overLimit   = setAsideFor(inbox.ReasonOverBudget, string(inbox.ReasonOverBudget), "", overFigures)
 )
 
@@ -229,7 +229,7 @@ func setAsideFor(reason inbox.Reason, failure, with string, why func(*situation)
 func itsWords(s *situation) string { return s.d.Verdict.Text }
 
 func putOffFor(s *situation) string {
-	return fmt.Sprintf("%s: %s", saidFailed, words.Brief(s.d.Verdict.Text))
+	return fmt.Sprintf("%s: %s", failedByAgent, words.Brief(s.d.Verdict.Text))
 }
 
 func overFigures(s *situation) string {

@@ -185,9 +185,9 @@ func (f *Flight) Failed() (at time.Time, name, message string, failed bool) {
 	return f.byBlock(f.Transcript).Seen().Failed()
 }
 
-// untoldFailure returns the API error that ended the entry's turn if only the transcript shows it, because the client told
+// unreportedFailure returns the API error that ended the entry's turn if only the transcript shows it, because the client told
 // no hook.
-func (f *Flight) untoldFailure(s Sight) (at time.Time, name, message string, untold bool) {
+func (f *Flight) unreportedFailure(s Sight) (at time.Time, name, message string, untold bool) {
 	if s.Ended || s.NotHandedOver || s.Over != nil || f.Entry.Failure != nil || f.Entry.Verdict != nil {
 		return at, "", "", false
 	}

@@ -49,7 +49,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 			a.note("what the session spent is not all counted: %v", err)
 		}
 	}
-	at, name, message, untold := f.untoldFailure(sight)
+	at, name, message, untold := f.unreportedFailure(sight)
 	if untold {
 		if err := tx.In(f.Entry.SessionID).FailAt(at, name, message); err != nil {
 			return Report{Action: None}, err
@@ -64,7 +64,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	s := f.situation(sight, untold)
 	row := decide(s)
 	report := reportOf(s.d, row.action)
-	report.Said = s.verdict()
+	report.Verdict = s.decidingVerdict()
 	if row.action == DeadLettered {
 		report.Reason = cmp.Or(row.reason, s.Reason)
 	}
@@ -137,8 +137,8 @@ func (f *Flight) situation(sight Sight, untold bool) *situation {
 	return s
 }
 
-// verdict returns the agent's verdict if that decided the fate, else "".
-func (s *situation) verdict() inbox.VerdictKind {
+// decidingVerdict returns the agent's verdict if that decided the fate, else "".
+func (s *situation) decidingVerdict() inbox.VerdictKind {
 	v := s.d.Verdict
 	switch {
 	case v == nil, s.NotHandedOver, v.Kind == inbox.VerdictDone && !s.checked(), v.Kind == inbox.VerdictFailed && s.over():
@@ -173,7 +173,7 @@ type Report struct {
 	Attempt int               `json:"attempt,omitempty"`
 	Session string            `json:"session_id,omitempty"`
 	Reason  inbox.Reason      `json:"reason,omitempty"`  // of a dead letter
-	Said    inbox.VerdictKind `json:"verdict,omitempty"` // the agent's, if it decided
+	Verdict inbox.VerdictKind `json:"verdict,omitempty"` // the agent's, if it decided
 	// Owner is the live owner of an entry that was left alone.
 	Owner    *Owner         `json:"-"`
 	Failure  *inbox.Failure `json:"failure,omitempty"`
@@ -191,10 +191,10 @@ func reportOf(d *inbox.Delivery, a Action) Report {
 // String returns the report as one sentence.
 func (r Report) String() string {
 	entry := fmt.Sprintf("the entry %s, attempt %d,", words.Name(r.ID, r.EntryID), r.Attempt)
-	if r.Said != "" {
+	if r.Verdict != "" {
 		became := map[Action]string{Answered: "answered", Requeued: "given back", DeadLettered: fmt.Sprintf("a dead letter (%s)", r.Reason)}
 		if as := became[r.Action]; as != "" {
-			return fmt.Sprintf("%s is %s, as its agent said (%s)", entry, as, r.Said)
+			return fmt.Sprintf("%s is %s, as its agent said (%s)", entry, as, r.Verdict)
 		}
 	}
 	switch r.Action {

@@ -10,25 +10,25 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// Says is what a Stop says about the entry in flight.
-type Says int
+// StopMeaning is what a Stop says about the entry in flight.
+type StopMeaning int
 
 // What a Stop says.
 const (
-	TurnEnded  Says = iota + 1 // it ends the entry's turn
-	SameStop                   // it is the Stop that delivered the entry
-	Unproven                   // it may be that Stop, and no transcript shows that it is another
-	WentOn                     // the entry's session goes on with another prompt
-	LeftBehind                 // the entry's session is gone, or was resumed
-	Pending                    // the entry's session has not picked it up, or works on it
-	Unsure                     // the transcript, written late, may show it soon
+	TurnEnded  StopMeaning = iota + 1 // it ends the entry's turn
+	SameStop                          // it is the Stop that delivered the entry
+	Unproven                          // it may be that Stop, and no transcript shows that it is another
+	WentOn                            // the entry's session goes on with another prompt
+	LeftBehind                        // the entry's session is gone, or was resumed
+	Pending                           // the entry's session has not picked it up, or works on it
+	Unsure                            // the transcript, written late, may show it soon
 )
 
-// Says returns what the asker's Stop says about the entry. It changes nothing. patient says that there is still time to
+// StopMeans returns what the asker's Stop says about the entry. It changes nothing. patient says that there is still time to
 // wait for a transcript; waitFor is the one that may soon show more to a Stop that is [Unsure].
 //
 // Without a client's input the flag file alone counts, as in heartbeat-rs: it is there once the entry was answered.
-func (f *Flight) Says(patient bool) (says Says, waitFor string) {
+func (f *Flight) StopMeans(patient bool) (says StopMeaning, waitFor string) {
 	in := f.by.Stop
 	switch {
 	case in == nil && f.responded:
@@ -36,17 +36,17 @@ func (f *Flight) Says(patient bool) (says Says, waitFor string) {
 	case in == nil:
 		return LeftBehind, ""
 	case f.Woken:
-		return f.saysOfWoken(), ""
+		return f.meansForWoken(), ""
 	case f.Prompted:
-		if says, waitFor = f.saysOfPrompt(patient); says != 0 {
+		if says, waitFor = f.meansForPrompt(patient); says != 0 {
 			return says, waitFor
 		}
 	case f.inSession() && f.inPrompt():
-		if says, waitFor = f.saysOfDelivering(patient); says != 0 {
+		if says, waitFor = f.meansIfDelivering(patient); says != 0 {
 			return says, waitFor
 		}
 		if f.Entry.PromptID != "" || in.StopHookActive {
-			return f.saysOfLater(patient)
+			return f.meansIfLater(patient)
 		}
 	}
 	if f.Held && f.inSession() && f.restarted() == notRestarted && f.isClient() {
@@ -59,10 +59,10 @@ func (f *Flight) Says(patient bool) (says Says, waitFor string) {
 	return f.leftBehind(), ""
 }
 
-// saysOfDelivering recognises a second hook of the Stop that delivered the entry. A process that started before the
+// meansIfDelivering recognises a second hook of the Stop that delivered the entry. A process that started before the
 // delivery cannot bring the answer; one with different input does. If the input is the same, as when the model repeats
 // itself, the transcript decides; if it cannot, nothing counts as an answer. 0 means that this is a later Stop.
-func (f *Flight) saysOfDelivering(patient bool) (says Says, waitFor string) {
+func (f *Flight) meansIfDelivering(patient bool) (says StopMeaning, waitFor string) {
 	in := f.by.Stop
 	switch {
 	case f.TranscriptSize < 0:
@@ -84,9 +84,9 @@ func (f *Flight) saysOfDelivering(patient bool) (says Says, waitFor string) {
 	return Unproven, ""
 }
 
-// saysOfLater judges a later Stop of the turn that the entry was delivered in. Another hook may have made that turn go
+// meansIfLater judges a later Stop of the turn that the entry was delivered in. Another hook may have made that turn go
 // on, so without a note that the text went out, the transcript has to show that the model had it.
-func (f *Flight) saysOfLater(patient bool) (says Says, waitFor string) {
+func (f *Flight) meansIfLater(patient bool) (says StopMeaning, waitFor string) {
 	if f.handed || !f.Notes { // the hook notes when the text goes out
 		return TurnEnded, ""
 	}
@@ -102,9 +102,9 @@ func (f *Flight) saysOfLater(patient bool) (says Says, waitFor string) {
 	return LeftBehind, ""
 }
 
-// saysOfWoken judges an entry that was to wake its session. The client announces the text in a prompt; the turn of that
+// meansForWoken judges an entry that was to wake its session. The client announces the text in a prompt; the turn of that
 // prompt is the entry's. Until then the client queues it behind what a person has typed.
-func (f *Flight) saysOfWoken() Says {
+func (f *Flight) meansForWoken() StopMeaning {
 	in := f.by.Stop
 	switch {
 	case f.Bound && f.inSession() && f.inPrompt():
@@ -119,9 +119,9 @@ func (f *Flight) saysOfWoken() Says {
 	return f.leftBehind()
 }
 
-// saysOfPrompt judges an entry that a client was started with. Its turn is that of the prompt to which the client's
+// meansForPrompt judges an entry that a client was started with. Its turn is that of the prompt to which the client's
 // hook bound it; if that hook was killed, the transcript tells. 0 means that this Stop ends another turn.
-func (f *Flight) saysOfPrompt(patient bool) (says Says, waitFor string) {
+func (f *Flight) meansForPrompt(patient bool) (says StopMeaning, waitFor string) {
 	in, ours := f.by.Stop, f.by.Start == f.Start
 	switch {
 	case !ours && f.by.Start != "" || ours && f.startedBefore(): // a Stop of an earlier client
@@ -137,7 +137,7 @@ func (f *Flight) saysOfPrompt(patient bool) (says Says, waitFor string) {
 
 // leftBehind tells a turn that a person ended from a session that is gone. If that session lives elsewhere, settling
 // finds that the entry has an owner.
-func (f *Flight) leftBehind() Says {
+func (f *Flight) leftBehind() StopMeaning {
 	if f.inSession() && f.restarted() != restarted {
 		return WentOn
 	}

@@ -115,7 +115,7 @@ func TestSays(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		moment
-		want Says
+		want StopMeaning
 	}{
 		"the answer":             {with(next, func(m *moment) { m.handed = true }), TurnEnded},
 		"of a hook without note": {with(next, func(m *moment) { m.Notes = false }), TurnEnded},
@@ -174,7 +174,7 @@ func TestSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.flight(t)
-			says, waitFor := f.Says(!c.impatient)
+			says, waitFor := f.StopMeans(!c.impatient)
 			assert.Equal(t, c.want, says)
 			if says == Unsure {
 				assert.Equal(t, "t.jsonl", filepath.Base(waitFor))
@@ -197,7 +197,7 @@ func TestSaysWithoutAClient(t *testing.T) {
 	_, err = tx.Deliver(e, inbox.Recipient{})
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
-	says, _ := Asker{}.Flight(tx).Says(true)
+	says, _ := Asker{}.Flight(tx).StopMeans(true)
 	assert.Equal(t, LeftBehind, says)
 	require.NoError(t, tx.Close())
 
@@ -205,7 +205,7 @@ func TestSaysWithoutAClient(t *testing.T) {
 	tx, err = box.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Close()) }()
-	says, _ = Asker{}.Flight(tx).Says(true)
+	says, _ = Asker{}.Flight(tx).StopMeans(true)
 	assert.Equal(t, TurnEnded, says)
 }
 

@@ -23,17 +23,17 @@ type Agent struct {
 	PID func(parent int) int
 	// CannotBeWoken says why a hook in the background cannot begin another turn of the session around it, "" if it can.
 	CannotBeWoken func() string
-	// TellsOfHooks says that the transcript has what each hook of a Stop said, soon after that hook ended.
-	TellsOfHooks bool
+	// LogsHooks says that the transcript has what each hook of a Stop said, soon after that hook ended.
+	LogsHooks bool
 	// MaxReason is the longest text, in bytes, that arrives whole when a Stop hook blocks with it; 0 for any length.
 	MaxReason int
 
-	// Said reports whether a transcript has a reply between two offsets, and everything that tells what the reply's
+	// HasReply reports whether a transcript has a reply between two offsets, and everything that tells what the reply's
 	// request cost.
-	Said func(transcript string, from, to int64, reply string) bool
+	HasReply func(transcript string, from, to int64, reply string) bool
 
-	// ToolRuns reports whether a transcript of that size ends while a tool runs that the model asked for.
-	ToolRuns func(transcript string, size int64) bool
+	// IsToolRunning reports whether a transcript of that size ends while a tool runs that the model asked for.
+	IsToolRunning func(transcript string, size int64) bool
 
 	// Interrupted reports whether a transcript shows, from an offset on, that a person ended this prompt's turn.
 	Interrupted func(transcript, promptID string, from int64) bool
@@ -42,21 +42,21 @@ type Agent struct {
 	// [Seen.Failed] does for a text's turn; nil if the client tells a hook.
 	LastFailed func(transcript string) (name, message string, failed bool)
 
-	// owns reports whether a transcript of this name is the client's.
-	owns func(transcript string) bool
-	is   func(program string) bool // reports whether a process of this name is the client
-	seen func(Delivery) Seen
+	// ownsTranscript reports whether a transcript of this name is the client's.
+	ownsTranscript func(transcript string) bool
+	isProgram      func(program string) bool // reports whether a process of this name is the client
+	seen           func(Delivery) Seen
 }
 
 // all lists the clients. The last one owns every transcript that none before it owns.
 var all = []*Agent{
 	{
-		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, Said: codex.Said, ToolRuns: codex.ToolRuns,
-		Begin: []string{codex.Command, "exec", "Say ready."}, Interrupted: func(string, string, int64) bool { return false }, LastFailed: codex.LastFailed, owns: codex.IsRollout, is: codex.IsName, seen: func(d Delivery) Seen { return codex.Delivery(d) },
+		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, HasReply: codex.HasReply, IsToolRunning: codex.IsToolRunning,
+		Begin: []string{codex.Command, "exec", "Say ready."}, Interrupted: func(string, string, int64) bool { return false }, LastFailed: codex.LastFailed, ownsTranscript: codex.IsRollout, isProgram: codex.IsName, seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
-		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, TellsOfHooks: true, Said: claude.Said, ToolRuns: claude.ToolRuns,
-		Begin: []string{claude.Command, "Say ready."}, Interrupted: claude.Interrupted, owns: func(string) bool { return true }, is: func(program string) bool { return program == claude.Command }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
+		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, LogsHooks: true, HasReply: claude.HasReply, IsToolRunning: claude.IsToolRunning,
+		Begin: []string{claude.Command, "Say ready."}, Interrupted: claude.Interrupted, ownsTranscript: func(string) bool { return true }, isProgram: func(program string) bool { return program == claude.Command }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }
 
@@ -75,10 +75,10 @@ func printing() string {
 // CanBeWoken reports whether a hook in the background can begin another turn of the session around it.
 func (a *Agent) CanBeWoken() bool { return a.CannotBeWoken() == "" }
 
-// Of returns the client that writes a transcript. Every hook's input names its transcript.
-func Of(transcript string) *Agent {
+// ForTranscript returns the client that writes a transcript. Every hook's input names its transcript.
+func ForTranscript(transcript string) *Agent {
 	for _, a := range all {
-		if a.owns(transcript) {
+		if a.ownsTranscript(transcript) {
 			return a
 		}
 	}
@@ -87,7 +87,7 @@ func Of(transcript string) *Agent {
 
 // IsProgram reports whether a process of this name is a client.
 func IsProgram(name string) bool {
-	return slices.ContainsFunc(all, func(a *Agent) bool { return a.is(name) })
+	return slices.ContainsFunc(all, func(a *Agent) bool { return a.isProgram(name) })
 }
 
 // Delivery is a text that a Stop hook handed over.
@@ -113,7 +113,7 @@ type Seen interface {
 }
 
 // Seen looks the delivery up in its transcript.
-func (d Delivery) Seen() Seen { return Of(d.Path).seen(d) }
+func (d Delivery) Seen() Seen { return ForTranscript(d.Path).seen(d) }
 
 // StartNote is kept with a session's start. It says where in the transcript the lines of this process begin.
 func StartNote(transcript string) []byte {

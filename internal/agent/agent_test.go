@@ -9,12 +9,12 @@ import (
 )
 
 func TestOf(t *testing.T) {
-	codex := agent.Of("/h/.codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-01a2.jsonl")
+	codex := agent.ForTranscript("/h/.codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-01a2.jsonl")
 	assert.Equal(t, "Codex", codex.Name)
 	assert.False(t, codex.CanBeWoken())
 	assert.Positive(t, codex.MaxReason)
 	for _, transcript := range []string{"", "/h/.claude/projects/x/6b1f.jsonl"} {
-		claude := agent.Of(transcript)
+		claude := agent.ForTranscript(transcript)
 		assert.Equal(t, "Claude Code", claude.Name)
 		assert.Zero(t, claude.MaxReason)
 	}

@@ -15,8 +15,8 @@ func (d Delivery) Finished() (reply string, finished bool) {
 	var e ending
 	err := d.each(func(l *flat.Members, at int64) {
 		e.begun = e.begun || l.Is("uuid") && r.answers(l)
-		if e.take(l); l.Is("uuid") {
-			r.take(l, at)
+		if e.add(l); l.Is("uuid") {
+			r.add(l, at)
 		}
 	})
 	return e.reply, err == nil && e.finished
@@ -30,8 +30,8 @@ type ending struct {
 	reply                 string
 }
 
-func (e *ending) take(l *flat.Members) {
-	ends := e.shows(l)
+func (e *ending) add(l *flat.Members) {
+	ends := e.isEnd(l)
 	switch {
 	case !e.begun || e.over || !l.Is("uuid"):
 	case isAnswer(l):
@@ -45,7 +45,7 @@ func (e *ending) take(l *flat.Members) {
 	}
 }
 
-func (e *ending) shows(l *flat.Members) bool {
+func (e *ending) isEnd(l *flat.Members) bool {
 	switch {
 	case isAnswer(l):
 		e.held, e.overridden = false, false
@@ -54,7 +54,7 @@ func (e *ending) shows(l *flat.Members) bool {
 		return e.held
 	case isSummary(l):
 		said := summaryOf(l)
-		e.held = len(said.Goes) > 0 && !said.Ended
+		e.held = len(said.Blocks) > 0 && !said.Ended
 		return !e.held || e.overridden
 	}
 	return false
@@ -94,7 +94,7 @@ type Prompted struct {
 // empty. The client writes about a tenth of a second late, so false may become true.
 func (p Prompted) Asked(promptID string) bool {
 	asked := false
-	err := p.each(func(l *flat.Members) { asked = asked || p.is(l, promptID) })
+	err := p.each(func(l *flat.Members) { asked = asked || p.matches(l, promptID) })
 	return err == nil && asked
 }
 
@@ -102,8 +102,8 @@ func (p Prompted) Asked(promptID string) bool {
 func (p Prompted) Finished() (reply string, finished bool) {
 	var e ending
 	err := p.each(func(l *flat.Members) {
-		e.take(l)
-		e.begun = e.begun || l.Is("uuid") && p.is(l, p.PromptID)
+		e.add(l)
+		e.begun = e.begun || l.Is("uuid") && p.matches(l, p.PromptID)
 	})
 	return e.reply, err == nil && e.finished
 }
@@ -112,8 +112,8 @@ func (p Prompted) each(f func(*flat.Members)) error {
 	return Delivery{Path: p.Path, Size: p.Size}.each(func(l *flat.Members, _ int64) { f(l) })
 }
 
-// is recognises the prompt with exactly this text.
-func (p Prompted) is(l *flat.Members, promptID string) bool {
+// matches recognises the prompt with exactly this text.
+func (p Prompted) matches(l *flat.Members, promptID string) bool {
 	if !isPrompt(l) || promptID != "" && l.String("promptId") != promptID {
 		return false
 	}

@@ -107,9 +107,9 @@ func ParseInput(b []byte) (*Input, error) {
 	return in, nil
 }
 
-// FindResumed corrects the transcript of a session that is resumed in another directory. At its start the client
+// FixResumedTranscript corrects the transcript of a session that is resumed in another directory. At its start the client
 // (2.1.329) names one below that directory, which never comes to be; its later events name the old one.
-func (in *Input) FindResumed() {
+func (in *Input) FixResumedTranscript() {
 	if in.Source != "resume" || in.TranscriptPath == "" || TranscriptSize(in.TranscriptPath) > 0 {
 		return
 	}
@@ -147,7 +147,7 @@ func (in *Input) Reports(from int64) (kept []Task, current bool) {
 		case "user":
 			own, current = in.PromptID == "" || l.String("promptId") == in.PromptID, false
 		case "assistant":
-			current = own && says(l, ReplySum(in.LastMessage))
+			current = own && isReply(l, ReplySum(in.LastMessage))
 		}
 		kept = slices.DeleteFunc(kept, func(t Task) bool { return bytes.Contains(line, []byte("<task-id>"+t.ID+"</task-id>")) })
 	})

@@ -154,7 +154,7 @@ func TestInputOfAResumeElsewhere(t *testing.T) {
 	start := func(source string) string {
 		in, err := claude.ParseInput(fmt.Appendf(nil, `{"hook_event_name":"SessionStart","source":%q,"transcript_path":%q}`, source, named))
 		require.NoError(t, err)
-		in.FindResumed()
+		in.FixResumedTranscript()
 		return in.TranscriptPath
 	}
 	assert.Equal(t, named, start("resume"), "there is none")

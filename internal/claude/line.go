@@ -61,8 +61,8 @@ func isSummary(l *flat.Members) bool {
 	return l.String("type") == "system" && l.String("subtype") == "stop_hook_summary"
 }
 
-// says reports whether an answer is the reply with that [ReplySum].
-func says(answer *flat.Members, sum string) bool {
+// isReply reports whether an answer is the reply with that [ReplySum].
+func isReply(answer *flat.Members, sum string) bool {
 	text := textOf(answer)
 	return text != "" && (ReplySum(text) == sum || ReplySum(strings.TrimSpace(text)) == sum)
 }

@@ -19,13 +19,13 @@ func TestSaid(t *testing.T) {
 	last := `{"type":"assistant","message":{"content":[{"type":"text","text":"again"}]}}` + "\n"
 	require.NoError(t, os.WriteFile(path, []byte(first+noise+last), 0o600))
 	behind, whole := int64(len(first)), int64(len(first+noise+last))
-	assert.True(t, claude.Said(path, 0, behind, `done <&> "x"`))
-	assert.False(t, claude.Said(path, behind, whole, `done <&> "x"`), "before the turn")
-	assert.True(t, claude.Said(path, behind, whole, "again"))
-	assert.True(t, claude.Said(path, 0, whole+100, "again"), "it was cut off since")
-	assert.False(t, claude.Said(path, 0, whole, "long"), "a person's words")
-	assert.False(t, claude.Said(path+"x", 0, whole, "again"))
-	assert.False(t, claude.Said(path, whole, behind, "again"))
+	assert.True(t, claude.HasReply(path, 0, behind, `done <&> "x"`))
+	assert.False(t, claude.HasReply(path, behind, whole, `done <&> "x"`), "before the turn")
+	assert.True(t, claude.HasReply(path, behind, whole, "again"))
+	assert.True(t, claude.HasReply(path, 0, whole+100, "again"), "it was cut off since")
+	assert.False(t, claude.HasReply(path, 0, whole, "long"), "a person's words")
+	assert.False(t, claude.HasReply(path+"x", 0, whole, "again"))
+	assert.False(t, claude.HasReply(path, whole, behind, "again"))
 }
 
 // A person ends a turn with Esc, or with No to a tool. The client's note has the prompt of the turn that ended.

@@ -94,10 +94,10 @@ func TestStopSaid(t *testing.T) {
 		"its answer is not written yet": {lines: answer2 + blocked + held, reply: "did it"},
 		"no JSON, and a long line of x": {lines: "x\n" + strings.Repeat("x", 1<<20) + "\n" + answer1 + blocked, goes: []string{"FIX"}},
 	} {
-		r := claude.ReadStop(transcriptOf(t, c.lines), c.reply)
-		r.Look()
-		r.Look()
-		assert.Equal(t, c.goes, r.Goes, name)
+		r := claude.NewStopReader(transcriptOf(t, c.lines), c.reply)
+		r.Read()
+		r.Read()
+		assert.Equal(t, c.goes, r.Blocks, name)
 		assert.Equal(t, c.ended, r.Ended, name)
 		assert.Equal(t, c.over, r.Over, name)
 	}
@@ -107,14 +107,14 @@ func TestStopSaid(t *testing.T) {
 func TestStopSaidOfAHugeTranscript(t *testing.T) {
 	path := transcriptOf(t, blocked)
 	require.NoError(t, os.Truncate(path, 200<<20))
-	r := claude.ReadStop(path, "")
+	r := claude.NewStopReader(path, "")
 	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
 	require.NoError(t, err)
 	_, err = file.WriteString("\n" + answer1 + heard)
 	require.NoError(t, err)
 	require.NoError(t, file.Close())
-	r.Look()
-	assert.Empty(t, r.Goes)
+	r.Read()
+	assert.Empty(t, r.Blocks)
 	assert.True(t, r.Heard("http://h"))
 	assert.False(t, r.Heard("c"))
 }

@@ -23,20 +23,20 @@ func (d Delivery) each(f func(l *flat.Members, at int64)) error {
 	return handed.Delivery(d).Each(func(line []byte, at int64) { f(flat.Begun(line), at) })
 }
 
-// Said reports whether a transcript has a reply of the assistant between two offsets. It reads only the last 256 KiB
+// HasReply reports whether a transcript has a reply of the assistant between two offsets. It reads only the last 256 KiB
 // before to.
-func Said(path string, from, to int64, reply string) (said bool) {
+func HasReply(path string, from, to int64, reply string) (said bool) {
 	sum := ReplySum(reply)
 	err := handed.Back(path, from, to, func(line []byte) {
 		l := flat.Begun(line)
-		said = said || isAnswer(l) && says(l, sum)
+		said = said || isAnswer(l) && isReply(l, sum)
 	})
 	return err == nil && said
 }
 
-// ToolRuns reports whether the model asked for a tool that has no result yet. It reads only the last 256 KiB before
+// IsToolRunning reports whether the model asked for a tool that has no result yet. It reads only the last 256 KiB before
 // size.
-func ToolRuns(path string, size int64) bool {
+func IsToolRunning(path string, size int64) bool {
 	asked := map[string]bool{}
 	err := handed.Back(path, 0, size, func(line []byte) {
 		l := flat.Begun(line)

@@ -31,13 +31,13 @@ func (d Delivery) reading() *reading {
 			last = l
 		}
 	})
-	if err == nil && TranscriptSize(d.Path) >= d.Size && isAnswer(last) && says(last, d.Reply) {
+	if err == nil && TranscriptSize(d.Path) >= d.Size && isAnswer(last) && isReply(last, d.Reply) {
 		r.behind, r.reply = true, last.Value("message").Get("id").Text()
 	}
 	return r
 }
 
-func (r *reading) take(l *flat.Members, at int64) {
+func (r *reading) add(l *flat.Members, at int64) {
 	since := at >= r.d.Size
 	switch {
 	case hands(l, r.d.Text):
@@ -52,7 +52,7 @@ func (r *reading) take(l *flat.Members, at int64) {
 			r.open = false
 			r.turns++
 		}
-		if since && !r.behind && r.d.Fresh && says(l, r.d.Reply) {
+		if since && !r.behind && r.d.Fresh && isReply(l, r.d.Reply) {
 			r.behind, r.reply = true, l.Value("message").Get("id").Text()
 		}
 	}
@@ -112,7 +112,7 @@ func (d Delivery) Answered() bool {
 		}
 		known++
 		answered = answered || r.answers(l)
-		r.take(l, at)
+		r.add(l, at)
 	})
 	return err == nil && (answered || foreign > 0 && known == 0)
 }
@@ -139,7 +139,7 @@ func (d Delivery) NextTurn() handed.Turn {
 		case at >= d.Size && r.behind && !r.open && isAnswer(l) && r.isAnother(l):
 			turn = handed.WithoutText
 		}
-		r.take(l, at)
+		r.add(l, at)
 	})
 	if err != nil {
 		return handed.Unknown
@@ -173,7 +173,7 @@ func (d Delivery) Missed() bool {
 		default:
 			wentOn = wentOn || r.wentOn(l, at)
 		}
-		r.take(l, at)
+		r.add(l, at)
 	})
 	switch {
 	case err != nil:

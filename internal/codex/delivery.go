@@ -20,7 +20,7 @@ type reading struct {
 	another bool // since the delivery something else was asked and not yet answered
 }
 
-func (r *reading) take(l line, at int64) {
+func (r *reading) add(l line, at int64) {
 	since := at >= r.d.Size
 	switch {
 	case l.hands(r.d.Text):
@@ -47,7 +47,7 @@ func (d Delivery) each(f func(r *reading, l line, at int64)) error {
 	return handed.Delivery(d).Each(func(raw []byte, at int64) {
 		l := lineOf(raw)
 		f(r, l, at)
-		r.take(l, at)
+		r.add(l, at)
 	})
 }
 

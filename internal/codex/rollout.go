@@ -109,9 +109,9 @@ func (l line) begins(turn string) bool {
 	return l.is("task_started") && turn != "" && l.Get("turn_id").Text() != turn
 }
 
-// Said reports whether a rollout has, between two offsets, a reply and after it the token usage of the reply's request.
+// HasReply reports whether a rollout has, between two offsets, a reply and after it the token usage of the reply's request.
 // It reads only the last 256 KiB before to.
-func Said(path string, from, to int64, reply string) bool {
+func HasReply(path string, from, to int64, reply string) bool {
 	said, counted := false, false
 	err := handed.Back(path, from, to, func(raw []byte) {
 		switch l := lineOf(raw); {
@@ -140,9 +140,9 @@ func PID(parent int) int {
 // four bytes each, and names a file that has all of it.
 const MaxReason = 9_000
 
-// ToolRuns reports whether the model asked for a tool that has no result yet. It reads only the last 256 KiB before
+// IsToolRunning reports whether the model asked for a tool that has no result yet. It reads only the last 256 KiB before
 // size.
-func ToolRuns(path string, size int64) bool {
+func IsToolRunning(path string, size int64) bool {
 	asked := map[string]bool{}
 	err := handed.Back(path, 0, size, func(raw []byte) {
 		l := lineOf(raw)

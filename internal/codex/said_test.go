@@ -29,7 +29,7 @@ func TestSaid(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "rollout-x.jsonl")
 		text := strings.Join(c.lines, "\n") + "\n"
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		assert.Equal(t, c.want, codex.Said(path, 0, int64(len(text)), "did it"), name)
+		assert.Equal(t, c.want, codex.HasReply(path, 0, int64(len(text)), "did it"), name)
 	}
-	assert.False(t, codex.Said("/nowhere/rollout-x.jsonl", 0, 100, "did it"))
+	assert.False(t, codex.HasReply("/nowhere/rollout-x.jsonl", 0, 100, "did it"))
 }

@@ -129,7 +129,7 @@ func (r *run) work() error {
 		case err == nil && h == nil && (!r.Follow || r.ended()):
 			return nil
 		case err == nil && h == nil:
-			if err := r.rest(r.news, nil); err != nil {
+			if err := r.wait(r.news, nil); err != nil {
 				return err
 			}
 			continue
@@ -137,7 +137,7 @@ func (r *run) work() error {
 			err = r.handOver(h)
 		case machine.Passes(err) && r.Follow && !r.ended():
 			r.say(err.Error())
-			if err := r.rest(nil, time.After(pause(fails))); err != nil {
+			if err := r.wait(nil, time.After(pause(fails))); err != nil {
 				return err
 			}
 			fails++
@@ -185,7 +185,7 @@ func (r *run) handOver(h *outcomes.Handover) error {
 			rest = min(rest, max(0, r.Patience-time.Since(begun)))
 		}
 		r.say(fmt.Sprintf("%v: it is tried again", err))
-		if err := r.rest(nil, time.After(rest)); err != nil {
+		if err := r.wait(nil, time.After(rest)); err != nil {
 			return err
 		}
 	}
@@ -200,7 +200,7 @@ func (r *run) done() error {
 			return err
 		}
 		r.say(fmt.Sprintf("%v: make that possible, it is tried again", err))
-		if err := r.rest(nil, time.After(pause(fails))); err != nil {
+		if err := r.wait(nil, time.After(pause(fails))); err != nil {
 			return err
 		}
 		err = r.consuming.Save()
@@ -217,8 +217,8 @@ func (r *run) say(text string) {
 	}
 }
 
-// rest returns at the first of these, or once the work ends. The error says why the work must not go on.
-func (r *run) rest(news <-chan struct{}, due <-chan time.Time) error {
+// wait returns at the first of these, or once the work ends. The error says why the work must not go on.
+func (r *run) wait(news <-chan struct{}, due <-chan time.Time) error {
 	select {
 	case <-r.ctx.Done():
 		return context.Cause(r.ctx)

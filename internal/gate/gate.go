@@ -34,9 +34,9 @@ func (g Gate) Guard(next http.Handler) http.Handler {
 		switch {
 		case g.Hosts != nil && !g.Hosts[r.Host]:
 			http.Error(w, "Forbidden: this Host is not served here", http.StatusForbidden)
-		case len(origins) > 0 && !g.ours(origins):
+		case len(origins) > 0 && !g.isOurs(origins):
 			http.Error(w, "Forbidden: this Origin is not served here", http.StatusForbidden)
-		case !g.authorized(r):
+		case !g.isAuthorized(r):
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			http.Error(w, "Unauthorized: the token is missing or wrong", http.StatusUnauthorized)
 		default:
@@ -45,14 +45,14 @@ func (g Gate) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// ours reports whether the one origin named is the server itself.
-func (g Gate) ours(origins []string) bool {
+// isOurs reports whether the one origin named is the server itself.
+func (g Gate) isOurs(origins []string) bool {
 	host, plain := strings.CutPrefix(origins[0], "http://")
 	return len(origins) == 1 && plain && g.Hosts[host]
 }
 
-// authorized compares in constant time, so that the token cannot be guessed byte by byte.
-func (g Gate) authorized(r *http.Request) bool {
+// isAuthorized compares in constant time, so that the token cannot be guessed byte by byte.
+func (g Gate) isAuthorized(r *http.Request) bool {
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	return g.Token != "" && strings.EqualFold(scheme, "Bearer") && subtle.ConstantTimeCompare([]byte(token), []byte(g.Token)) == 1
 }

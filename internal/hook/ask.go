@@ -44,8 +44,8 @@ func (s stdin) next(into any) error {
 	return err
 }
 
-// goesOn reports whether more than white space came with the last object.
-func (s stdin) goesOn() bool {
+// hasMore reports whether more than white space came with the last object.
+func (s stdin) hasMore() bool {
 	rest, err := io.ReadAll(s.Buffered())
 	return err != nil || len(bytes.TrimSpace(rest)) > 0
 }
@@ -80,7 +80,7 @@ func (h *hook) readInput() (*claude.Input, error) {
 	switch _, is := errors.AsType[*json.SyntaxError](err); {
 	case err == io.EOF:
 		return nil, errors.New("stdin is empty")
-	case is || err == io.ErrUnexpectedEOF || err == nil && h.stdin.goesOn():
+	case is || err == io.ErrUnexpectedEOF || err == nil && h.stdin.hasMore():
 		return nil, errors.New("hook input that is not valid JSON, or cut off")
 	case err != nil:
 		return nil, fmt.Errorf("read the hook's input: %w", err)
@@ -89,7 +89,7 @@ func (h *hook) readInput() (*claude.Input, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.FindResumed()
+	in.FixResumedTranscript()
 	if h.open == nil {
 		h.raw = b
 	}

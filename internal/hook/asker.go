@@ -28,12 +28,12 @@ func (h *hook) asker() recovery.Asker {
 func (h *hook) flight(tx *inbox.Tx) *recovery.Flight { return h.asker().Flight(tx) }
 
 // judge returns the entry that tx has in flight, or nil, and what this Stop says about it.
-func (h *hook) judge(tx *inbox.Tx) (*recovery.Flight, recovery.Says) {
+func (h *hook) judge(tx *inbox.Tx) (*recovery.Flight, recovery.StopMeaning) {
 	f := h.flight(tx)
 	if f == nil {
 		return nil, 0
 	}
-	says, waitFor := f.Says(h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline))
+	says, waitFor := f.StopMeans(h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline))
 	switch says {
 	case recovery.Unsure:
 		if h.watched.deadline.IsZero() {
@@ -48,18 +48,18 @@ func (h *hook) judge(tx *inbox.Tx) (*recovery.Flight, recovery.Says) {
 
 func (h *hook) client() *agent.Agent {
 	if h.input == nil {
-		return agent.Of("")
+		return agent.ForTranscript("")
 	}
-	return agent.Of(h.input.TranscriptPath)
+	return agent.ForTranscript(h.input.TranscriptPath)
 }
 
 // clientPID returns the client's process id, or 0. It is looked up once: if the client does not name it, the processes
 // above this one are searched.
 func (h *hook) clientPID() int {
-	if !h.clientSought {
-		h.clientIs, h.clientSought = h.client().PID(h.Parent), true
+	if !h.pidKnown {
+		h.pid, h.pidKnown = h.client().PID(h.Parent), true
 	}
-	return h.clientIs
+	return h.pid
 }
 
 const (
@@ -75,7 +75,7 @@ func (h *hook) isInner() (is bool) {
 	if h.box == nil || h.Launched {
 		return false
 	}
-	h.glance(func(view *inbox.View) {
+	h.withView(func(view *inbox.View) {
 		if d, client := view.InFlight(), h.clientPID(); d != nil {
 			o := recovery.OwnerOf(view, d)
 			is = o.Life == machine.Alive && o.PID != client && machine.Nearest(client, func(p int) bool { return p == o.PID }) != 0

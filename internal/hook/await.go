@@ -20,7 +20,7 @@ import (
 func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	retry := firstRetry
 	for {
-		o, err := h.look(ctx, h.decideWake, Runs.Step)
+		o, err := h.poll(ctx, h.decideWake, Runs.Step)
 		switch {
 		case err == nil && (o == delivered || o == leave):
 			return nil
@@ -34,7 +34,7 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 					return tx.In(h.input.SessionID).FailAlone(recovery.HookError, words.Sentence(err.Error()))
 				})
 			}
-			h.lookAgainIn(retry)
+			h.pollAgainIn(retry)
 			retry = min(2*retry, maxRetry)
 		default:
 			retry = firstRetry
@@ -81,7 +81,7 @@ func (h *hook) sessionIsReady(s inbox.Session) (bool, error) {
 		return false, errSessionGone // another process has its id
 	}
 	if rest := startWait - h.age(); h.input.Event == claude.EventSessionStart && rest > 0 {
-		h.lookAgainIn(rest)
+		h.pollAgainIn(rest)
 		return false, nil
 	}
 	return true, nil
@@ -160,9 +160,9 @@ func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// lookAgainIn has a waiting hook look after d even if nothing happens. d is capped, because the clock may be set
+// pollAgainIn has a waiting hook look after d even if nothing happens. d is capped, because the clock may be set
 // meanwhile.
-func (w *wait) lookAgainIn(d time.Duration) {
+func (w *wait) pollAgainIn(d time.Duration) {
 	d = min(max(d, minRecheck), maxRecheck)
 	if w.again == 0 || d < w.again {
 		w.again = d

@@ -16,10 +16,10 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 		return
 	}
 	h.charged = tx
-	h.placeTurn(tx)
+	h.notePosition(tx)
 	d := tx.InFlight()
 	err := meter.ChargeTurn(tx, h.input.SessionID)
-	h.uncounted(err)
+	h.warnUncounted(err)
 	l := h.Limits
 	if err != nil && !l.Entry.Spending() && !l.Day.Spending() && (d == nil || !recovery.LimitsOf(d, l).Entry.Spending()) {
 		err = nil // no limit misses what was not counted
@@ -27,12 +27,12 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	tx.In(h.input.SessionID).NoteUncounted(causeOf(err))
 }
 
-// placeTurn notes how far the session's transcript has come.
-func (h *hook) placeTurn(tx *inbox.Tx) {
+// notePosition notes how far the session's transcript has come.
+func (h *hook) notePosition(tx *inbox.Tx) {
 	tx.Money().Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
 }
 
-func (h *hook) uncounted(err error) {
+func (h *hook) warnUncounted(err error) {
 	if err != nil {
 		h.Note("what the session spent is not all counted: %v", err)
 	}
@@ -57,7 +57,7 @@ func (h *hook) count(view *inbox.View, tool string) (*meter.Counted, error) {
 	if s == nil {
 		return nil, nil
 	}
-	return meter.Look(s, view.Money().DayBegan(), tool, h.input.AgentID)
+	return meter.CountTurns(s, view.Money().DayBegan(), tool, h.input.AgentID)
 }
 
 // awaitSpending waits at the end of a turn, close to a limit of the day, until the transcript has the turn's answer.
@@ -67,7 +67,7 @@ func (h *hook) awaitSpending() {
 	if h.input == nil || !h.Limits.Day.Any() || h.input.LastMessage == "" {
 		return
 	}
-	h.glance(func(view *inbox.View) {
+	h.withView(func(view *inbox.View) {
 		path, from := h.input.TranscriptPath, int64(0)
 		if d := view.InFlight(); d != nil && d.SessionID == h.input.SessionID {
 			from = recovery.EvidenceOf(d).TranscriptSize
@@ -84,7 +84,7 @@ func (h *hook) awaitSpending() {
 				return // whoever charges says why
 			}
 			far := c.Requests > 0 && recovery.JudgeDay(h.Limits, h.spending(view, c).Today.Plus(someMore(c, nearLimit))) == nil
-			if far || h.client().Said(path, from, c.Read, h.input.LastMessage) {
+			if far || h.client().HasReply(path, from, c.Read, h.input.LastMessage) {
 				return
 			}
 		}
@@ -100,7 +100,7 @@ func (h *hook) awaitUsage() {
 	}
 	path, from := h.input.TranscriptPath, recovery.EvidenceOf(h.answered).TranscriptSize
 	for began := time.Now(); time.Since(began) < usageWait; time.Sleep(answerPoll) {
-		if to := claude.TranscriptSize(path); to == 0 || h.client().Said(path, from, to, h.input.LastMessage) {
+		if to := claude.TranscriptSize(path); to == 0 || h.client().HasReply(path, from, to, h.input.LastMessage) {
 			return
 		}
 	}
@@ -118,9 +118,9 @@ func (h *hook) spending(view *inbox.View, c *meter.Counted) inbox.Spending {
 	return s
 }
 
-// glance calls f with the inbox as it is, without the lock. If the inbox cannot be read, f is not called; the
+// withView calls f with the inbox as it is, without the lock. If the inbox cannot be read, f is not called; the
 // transaction that follows says why.
-func (h *hook) glance(f func(*inbox.View)) {
+func (h *hook) withView(f func(*inbox.View)) {
 	view, err := h.box.View()
 	if err != nil {
 		return

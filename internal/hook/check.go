@@ -148,7 +148,7 @@ func (h *hook) feedback(d *inbox.Delivery) (recovery.Evidence, string, error) {
 	e.Fresh = !h.input.StopHookActive || before.Reply != e.Reply
 	e.Token, e.Spill = token[:min(8, len(token))], before.Spill
 	if h.Announce {
-		h.says = fmt.Sprintf("heartbeat: the check of entry %s failed, try %d", words.Brief(words.Name(d.ID(), d.EntryID)), d.Check.Tries)
+		h.message = fmt.Sprintf("heartbeat: the check of entry %s failed, try %d", words.Brief(words.Name(d.ID(), d.EntryID)), d.Check.Tries)
 	}
 	return e, introduce(h.Preamble, checkText(d, h.Orphan.Checks.Tries)+"\n\n"+recovery.DeliveryMark(d.EntryID, e.Token)), nil
 }

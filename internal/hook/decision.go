@@ -39,7 +39,7 @@ func (h *hook) decide(tx *inbox.Tx, still inbox.Mark) (outcome, string, error) {
 		if err != nil {
 			return 0, "", err
 		}
-		return h.carryOn(tx, e, h.input.PromptID, text)
+		return h.continueTurn(tx, e, h.input.PromptID, text)
 	case err != nil || o != 0:
 		return o, "", err
 	}
@@ -64,7 +64,7 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	}
 	if f != nil && f.Entry.Check != nil && f.Entry.Check.Untold && f.SameClient() {
 		e, text := h.wakeFeedback(f.Entry)
-		return h.carryOn(tx, e, "", text)
+		return h.continueTurn(tx, e, "", text)
 	}
 	if ready, err := h.nothingInFlight(tx, f); err != nil || !ready {
 		return held, "", err
@@ -79,7 +79,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
 		return true, nil
 	}
 	if !f.Woken || f.Bound || !f.SameClient() {
-		h.lookAgainIn(maxRecheck)
+		h.pollAgainIn(maxRecheck)
 		if !f.Life().Ended() && (f.SameClient() || h.input.SessionID == f.Entry.SessionID) {
 			return false, nil // the session's own next event decides
 		}
@@ -87,7 +87,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
 		return !left, err
 	}
 	if rest := takeUpWait - h.age(); rest > 0 {
-		h.lookAgainIn(rest)
+		h.pollAgainIn(rest)
 		return false, nil
 	}
 	if f.Woke("") {
@@ -99,8 +99,8 @@ func (h *hook) nothingInFlight(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
 	return report.Action != recovery.Owned, err
 }
 
-// carryOn has the entry in flight go on in a turn of this session, which gets the text.
-func (h *hook) carryOn(tx *inbox.Tx, e recovery.Evidence, promptID, text string) (outcome, string, error) {
+// continueTurn has the entry in flight go on in a turn of this session, which gets the text.
+func (h *hook) continueTurn(tx *inbox.Tx, e recovery.Evidence, promptID, text string) (outcome, string, error) {
 	h.chargeEnd(tx)
 	tx.Worked(recovery.Worked(tx.InFlight()))
 	e.BoundSeq = tx.Seq()
@@ -129,7 +129,7 @@ func (h *hook) deliverNext(tx *inbox.Tx, still inbox.Mark) (outcome, string, err
 		return 0, "", err
 	}
 	if !h.Rewake {
-		h.says = h.announcement(e)
+		h.message = h.announcement(e)
 	}
 	return h.decideHandover(tx, text)
 }
@@ -244,7 +244,7 @@ func (h *hook) stopFailure() int {
 
 // settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
 // which lives.
-func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, says recovery.Says) (left bool, err error) {
+func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, says recovery.StopMeaning) (left bool, err error) {
 	f.Entry = tx.InFlight() // a check or a charge has changed it
 	d := f.Entry
 	sight := recovery.Sight{Overcome: true, Charged: h.input != nil && d.SessionID == h.input.SessionID}
@@ -255,7 +255,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, says recovery.Says)
 			sight.Check, sight.Over = nil, h.checking.over
 		}
 		if d.Verdict == nil && (d.Check == nil || sight.Check != nil && sight.Check.Verdict == check.Passed) {
-			if sight.Missing, err = h.takeResult(f); err != nil {
+			if sight.Missing, err = h.acceptResult(f); err != nil {
 				return false, err
 			}
 		}
@@ -328,18 +328,18 @@ func (h *hook) isHeld(hold recovery.Hold, full error) bool {
 	switch stopping, pause, backoff := hold.Stopping, hold.Paused, hold.Backoff; {
 	case stopping != nil:
 		said, end = stopping.String(), inbox.StoppingEnds
-		h.lookAgainIn(maxRecheck)
+		h.pollAgainIn(maxRecheck)
 	case pause != nil:
 		said, end = pause.String(), pause.Ends()
 		if pause.Until != nil {
-			h.lookAgainIn(time.Until(*pause.Until))
+			h.pollAgainIn(time.Until(*pause.Until))
 		}
 	case backoff != nil:
 		said, end = backoff.String(), inbox.BackoffEnds
-		h.lookAgainIn(time.Until(backoff.Until))
+		h.pollAgainIn(time.Until(backoff.Until))
 	case full != nil:
 		said, end = full.Error(), "there is room"
-		h.lookAgainIn(maxRecheck)
+		h.pollAgainIn(maxRecheck)
 	}
 	switch {
 	case said == h.Paused:

@@ -144,8 +144,8 @@ type Runs interface {
 	// Pass tells the runs what was answered, at a Stop that delivers an entry or may deliver none. settled is the id of
 	// the entry that the hook settled last.
 	Pass(ctx context.Context, settled string)
-	// Take accepts the answer to an entry of a run. missing says why the answer does not settle it, "" if it does.
-	Take(d *inbox.Delivery, reply string) (missing string)
+	// Accept accepts the answer to an entry of a run. missing says why the answer does not settle it, "" if it does.
+	Accept(d *inbox.Delivery, reply string) (missing string)
 	// SettledElsewhere says why an entry of a run need not be delivered, "" if it must be.
 	SettledElsewhere(e inbox.Entry) (why string)
 	// Announce returns what the person at the terminal is shown of an entry of a run.
@@ -165,8 +165,8 @@ type Surroundings struct {
 	Ask func(effects []string)
 	// ComplainOnce says an error unless it was the last one said.
 	ComplainOnce func(error)
-	// LookAgainIn has a waiting hook look after that time even if nothing happens.
-	LookAgainIn func(time.Duration)
+	// PollAgainIn has a waiting hook look after that time even if nothing happens.
+	PollAgainIn func(time.Duration)
 }
 
 // OpenRuns opens the runs that the hook drives.
@@ -175,15 +175,15 @@ type OpenRuns func(Surroundings) Runs
 // errNeedsRuns leaves the inbox unchanged: its entry needs a hook that knows of runs.
 var errNeedsRuns = errors.New("the entry is a babysitter run's")
 
-// takeResult says why the answer to an entry does not settle it, "" if it does.
-func (h *hook) takeResult(f *recovery.Flight) (missing string, err error) {
+// acceptResult says why the answer to an entry does not settle it, "" if it does.
+func (h *hook) acceptResult(f *recovery.Flight) (missing string, err error) {
 	if m, ofRun := effect.MarkOf(f.Entry); !ofRun || m.Effect == "" {
 		return "", nil
 	}
 	if h.runs == nil {
 		return "", errNeedsRuns
 	}
-	return h.runs.Take(f.Entry, f.LastReply()), nil
+	return h.runs.Accept(f.Entry, f.LastReply()), nil
 }
 
 // settledElsewhere says why an entry of a run need not be delivered, "" if it must be.

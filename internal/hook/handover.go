@@ -32,7 +32,7 @@ func (h *hook) handOver(ctx context.Context, tx *inbox.Tx, text string) error {
 		if out == os.Stdout {
 			out = rawFile(unix.Stdout)
 		}
-		err = claude.WriteBlock(out, text, claude.Form(h.Form), h.says)
+		err = claude.WriteBlock(out, text, claude.Form(h.Form), h.message)
 	}
 	if err != nil {
 		return h.takeBack(tx, err)

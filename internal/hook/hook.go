@@ -41,9 +41,9 @@ type hook struct {
 // call is how the hook was started, and what continues it as the full command.
 type call struct {
 	input *claude.Input // nil with --no-input
-	// clientIs is the client's process id once clientSought is set.
-	clientIs     int
-	clientSought bool
+	// pid is the client's process id once clientSought is set.
+	pid      int
+	pidKnown bool
 	// open opens runs. Without it this is the lean hook, and runs stays nil.
 	open  OpenRuns
 	runs  Runs
@@ -87,8 +87,8 @@ type settlement struct {
 	answered, doubtful *inbox.Delivery
 	// lastSettled is the id of the entry that this hook settled last.
 	lastSettled string
-	// says is what the person is shown of the delivered entry, "" for nothing.
-	says    string
+	// message is what the person is shown of the delivered entry, "" for nothing.
+	message string
 	charged *inbox.Tx // the transaction that charged this session
 	// uncountedNow is why spending was not counted between two requests, nil if the state says that already.
 	uncountedNow *string
@@ -98,7 +98,7 @@ type settlement struct {
 // end closes a transaction, notes its warnings, and has a person told what it brought.
 func (h *hook) end(tx *inbox.Tx) error {
 	if due := tx.NextDue(); !due.IsZero() {
-		h.lookAgainIn(time.Until(due))
+		h.pollAgainIn(time.Until(due))
 	}
 	for _, w := range tx.Warnings() {
 		h.Note("%s", w)

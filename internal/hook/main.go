@@ -129,7 +129,7 @@ func (h *hook) run(full bool) int {
 		}
 		return cli.ExitOK
 	}
-	h.addReports()
+	h.addTaskReports()
 	if h.open != nil {
 		h.runs = h.open(Surroundings{
 			Flags: &h.Flags, Input: h.input, Box: h.box, Age: h.age,
@@ -137,7 +137,7 @@ func (h *hook) run(full bool) int {
 			Complain:     func(err error) { h.Complain(err) },
 			Ask:          h.runsAsk,
 			ComplainOnce: func(err error) { h.complainOnce(err) },
-			LookAgainIn:  h.lookAgainIn,
+			PollAgainIn:  h.pollAgainIn,
 		})
 	}
 	return h.dispatch()
@@ -182,7 +182,7 @@ func (h *hook) dispatch() int {
 		}
 	}
 	if in.Event == claude.EventStop || in.Event == "" {
-		if h.othersGoOn() {
+		if h.othersContinue() {
 			if h.Rewake && h.SignalFile == "" {
 				return cli.ExitOK // from the background nothing ends the turn: a reached limit would be told in vain
 			}
@@ -212,17 +212,17 @@ func (h *hook) dispatch() int {
 	case claude.EventUserPromptSubmit:
 		switch {
 		case h.Rewake:
-			return h.record(h.prompted)
+			return h.record(h.notePrompt)
 		case h.Start != "":
-			return h.record(h.startedWith)
+			return h.record(h.bindPrompt)
 		case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
-			return h.record(h.toldOfTask)
+			return h.record(h.bindTaskReport)
 		case in.PromptID == "": // without an id nothing tells this turn from one that was stopped
 			return h.record(func(tx *inbox.Tx) error { tx.In(in.SessionID).ForgetStopped(); return nil })
 		}
-		return h.askedElse()
+		return h.otherPrompt()
 	case claude.EventNotification:
-		return h.notified()
+		return h.noteQuestion()
 	case claude.EventSubagentStop:
 	default: // a line wired by hand, or another client's name for a turn's end
 		h.Note("the hook does nothing at the event %s: wire it to Stop, as heartbeat install does", words.Brief(in.Event))

@@ -42,11 +42,11 @@ type gate struct {
 	from   int64
 }
 
-// othersGoOn waits, without the inbox's lock, until the other hooks of this Stop have ended. It reports whether one of
+// othersContinue waits, without the inbox's lock, until the other hooks of this Stop have ended. It reports whether one of
 // them has the turn go on. The turn is not over then: its last Stop is yet to come.
-func (h *hook) othersGoOn() bool {
+func (h *hook) othersContinue() bool {
 	pid := h.clientPID()
-	if h.GateTimeout == 0 || pid == 0 || !h.client().TellsOfHooks {
+	if h.GateTimeout == 0 || pid == 0 || !h.client().LogsHooks {
 		return false
 	}
 	others := h.otherHooks(pid)
@@ -55,24 +55,24 @@ func (h *hook) othersGoOn() bool {
 	}
 	h.gate.from = claude.TranscriptSize(h.input.TranscriptPath) // 0 before the client has written it
 	own := childOf(pid)
-	others.Without(startedWith(own))
+	others.Without(commandLineOf(own))
 	if !others.Any() {
 		return false
 	}
 	said := h.awaitOthers(&siblings{client: pid, start: machine.ProcessStart(pid), own: own, since: machine.ProcessStart(own), hooks: others})
 	h.gate.shut, h.gate.unsure = said.Ended, !said.Over
-	said.Goes = slices.DeleteFunc(said.Goes, h.isDelivered)
-	if said.Ended || len(said.Goes) == 0 {
+	said.Blocks = slices.DeleteFunc(said.Blocks, h.isDelivered)
+	if said.Ended || len(said.Blocks) == 0 {
 		return false
 	}
-	h.noteOthers("another Stop hook has the turn go on, so it is not over: %s", words.Sentence(words.Brief(said.Goes[0])))
+	h.noteOthers("another Stop hook has the turn go on, so it is not over: %s", words.Sentence(words.Brief(said.Blocks[0])))
 	return true
 }
 
 // isDelivered reports whether a text is that of the entry in flight. That text stands before the turn's answer, which
 // the client may not have written yet.
 func (h *hook) isDelivered(text string) (is bool) {
-	h.glance(func(view *inbox.View) { is = h.isTextOf(view.InFlight(), text) })
+	h.withView(func(view *inbox.View) { is = h.isTextOf(view.InFlight(), text) })
 	return is
 }
 
@@ -93,19 +93,19 @@ func (h *hook) noteOthers(format string, args ...any) {
 }
 
 // awaitOthers returns what the other hooks have said, once they have ended or nothing more can be known.
-func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
+func (h *hook) awaitOthers(s *siblings) claude.StopReport {
 	limit, reply := time.Duration(h.GateTimeout), h.input.LastMessage
 	if !h.Rewake { // the client waits for this hook, and no longer than this
 		limit, reply = min(limit, h.lockWait()), ""
 	}
-	transcript := claude.ReadStop(h.input.TranscriptPath, reply)
+	transcript := claude.NewStopReader(h.input.TranscriptPath, reply)
 	began, over := h.age(), false
 	for quiet := began; ; time.Sleep(gatePoll) {
 		running := s.running()
-		transcript.Look()
-		said, now := transcript.StopSaid, h.age()
+		transcript.Read()
+		said, now := transcript.StopReport, h.age()
 		if said.Over && !h.Rewake {
-			said = claude.StopSaid{} // the summary is that of the Stop before, since this hook still runs
+			said = claude.StopReport{} // the summary is that of the Stop before, since this hook still runs
 		}
 		if running != "" && !said.Over || said.Over && !over {
 			quiet = now
@@ -119,7 +119,7 @@ func (h *hook) awaitOthers(s *siblings) claude.StopSaid {
 			h.noteOthers("another Stop hook still runs after %s, and is waited for no longer: %s", words.Took(now), words.Brief(running))
 			return said
 		case running != "" || now-quiet < flushWait:
-		case len(said.Goes) > 0 || said.Ended || claude.TranscriptSize(h.input.TranscriptPath) == 0: // nothing would show
+		case len(said.Blocks) > 0 || said.Ended || claude.TranscriptSize(h.input.TranscriptPath) == 0: // nothing would show
 			return said
 		case h.Rewake && now-quiet < min(limit, summaryWait):
 		case !unseen || now >= min(limit, time.Duration(h.GateUnseen)):
@@ -241,7 +241,7 @@ func (s *siblings) running() string {
 			p.Start > s.since+startsAfter*machine.StartsPerSecond {
 			continue
 		}
-		line := startedWith(p.PID)
+		line := commandLineOf(p.PID)
 		if environ := machine.Environ(p.PID); len(environ) > 0 && !isHook(environ) || s.hooks.InBackground(line) || s.isOwnBelow(all, p.PID) {
 			continue
 		}
@@ -265,7 +265,7 @@ func (s *siblings) earliest() int64 { return s.since - startsBefore*machine.Star
 // would wait for each other.
 func (s *siblings) isOwnBelow(all []machine.Entry, pid int) bool {
 	return slices.ContainsFunc(all, func(p machine.Entry) bool {
-		return p.Start >= s.earliest() && claude.IsOwn(startedWith(p.PID)) && machine.Nearest(p.PID, func(q int) bool { return q == pid }) != 0
+		return p.Start >= s.earliest() && claude.IsOwn(commandLineOf(p.PID)) && machine.Nearest(p.PID, func(q int) bool { return q == pid }) != 0
 	})
 }
 
@@ -283,7 +283,7 @@ func childOf(client int) int {
 	return child
 }
 
-func startedWith(pid int) string { return strings.Join(machine.Arguments(pid), " ") }
+func commandLineOf(pid int) string { return strings.Join(machine.Arguments(pid), " ") }
 
 // doubt returns what [hook.objection] needs to find out whether another hook objected to an answer. own is the text that
 // this Stop delivers, or "".

@@ -32,7 +32,7 @@ const (
 // another Stop hook has the turn go on, so at most the last request exceeds the limit. It also runs for a subagent, whose
 // requests count too: there the client ends the subagent alone, and the rest of the turn at its next hook.
 func (h *hook) betweenRequests() int {
-	v, err := h.lookAtSpending()
+	v, err := h.checkSpending()
 	if v != nil { // what is not counted comes on top
 		err = h.stopTurn(v)
 	}
@@ -40,7 +40,7 @@ func (h *hook) betweenRequests() int {
 		h.record(func(tx *inbox.Tx) error { tx.In(h.input.SessionID).NoteUncounted(*cause); return nil })
 	}
 	if h.cut { // note it now: once the transcript has grown again, nobody could tell
-		h.record(func(tx *inbox.Tx) error { h.placeTurn(tx); return nil })
+		h.record(func(tx *inbox.Tx) error { h.notePosition(tx); return nil })
 	}
 	if err != nil {
 		h.Complain(fmt.Errorf("%w: the turn goes on", err))
@@ -48,15 +48,15 @@ func (h *hook) betweenRequests() int {
 	return cli.ExitOK
 }
 
-// lookAtSpending takes no lock and changes nothing. It returns the limit that was reached, or nil.
-func (h *hook) lookAtSpending() (v *recovery.Over, err error) {
+// checkSpending takes no lock and changes nothing. It returns the limit that was reached, or nil.
+func (h *hook) checkSpending() (v *recovery.Over, err error) {
 	view, err := h.box.View()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, view.Close()) }()
 	if prompt, why := view.In(h.input.SessionID).Stopped(); why != "" && prompt == h.input.PromptID {
-		return nil, h.tellStopped(why)
+		return nil, h.printStop(why)
 	}
 	d := view.InFlight()
 	if d == nil || !h.isTurn(d.SessionID, d.PromptID) {
@@ -137,8 +137,8 @@ func (h *hook) stopTurn(v *recovery.Over) error {
 			}
 			return leave, "", nil
 		}
-		h.placeTurn(tx)
-		h.uncounted(meter.ChargeTurn(tx, h.input.SessionID))
+		h.notePosition(tx)
+		h.warnUncounted(meter.ChargeTurn(tx, h.input.SessionID))
 		why = fmt.Sprintf("heartbeat: entry %s was stopped: %s", words.Name(d.ID(), d.EntryID), v.Figures)
 		_, err := h.settle(tx, recovery.Sight{Over: v, Charged: true})
 		tx.In(d.SessionID).StopTurn(d, why)
@@ -147,11 +147,11 @@ func (h *hook) stopTurn(v *recovery.Over) error {
 	if why == "" || err != nil {
 		return err
 	}
-	return h.tellStopped(why)
+	return h.printStop(why)
 }
 
-// tellStopped has the client end the turn and say why, and the launcher end the session.
-func (h *hook) tellStopped(why string) error {
+// printStop has the client end the turn and say why, and the launcher end the session.
+func (h *hook) printStop(why string) error {
 	err := claude.WriteStop(h.Out, why)
 	if h.SignalFile != "" {
 		err = errors.Join(err, disk.Touch(h.SignalFile))

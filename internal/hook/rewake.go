@@ -99,7 +99,7 @@ func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error))
 		return 0, err
 	}
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
-		o, err = h.look(context.Background(), func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
+		o, err = h.poll(context.Background(), func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
 			o, err := tell(tx)
 			if o == leave || o == owned || o == unmet {
 				o = 0 // what is in flight belongs to another turn: wait for that turn's end

@@ -19,8 +19,8 @@ func (h *hook) noteStart(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d != nil && h.isSecondClient(d) {
 		return nil // the entry's turn goes on in the first one
 	}
-	h.placeTurn(tx)
-	h.uncounted(meter.NoteCharge(tx, ""))
+	h.notePosition(tx)
+	h.warnUncounted(meter.NoteCharge(tx, ""))
 	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
 }
 
@@ -55,15 +55,15 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	return 0, errors.Join(err, session.Wait(h.Waiter))
 }
 
-// prompted acts on a prompt that the session is about to send to the model. If an entry woke the session, the client
+// notePrompt acts on a prompt that the session is about to send to the model. If an entry woke the session, the client
 // makes a prompt of it, and the entry then belongs to that prompt's turn. Either way the session is at work, and
 // nothing wakes it until its next Stop.
-func (h *hook) prompted(tx *inbox.Tx) error {
+func (h *hook) notePrompt(tx *inbox.Tx) error {
 	in := h.input
 	if f := h.flight(tx); f != nil {
 		if f.Woken && !f.Bound && f.SameClient() && claude.IsWakePrompt(in.Prompt, f.Handed(f.Entry)) {
 			f.Bound, f.Before = true, tx.In(in.SessionID).Known().PromptID
-			h.placeTurn(tx)
+			h.notePosition(tx)
 			if err := tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: f.Encode()}); err != nil {
 				return err
 			}
@@ -78,10 +78,10 @@ func (h *hook) prompted(tx *inbox.Tx) error {
 	return tx.In(in.SessionID).Prompt(in.PromptID)
 }
 
-// asksElse reports whether a person has begun another turn in the client that has the entry in flight. That turn's cost
+// isOtherTurn reports whether a person has begun another turn in the client that has the entry in flight. That turn's cost
 // is not the entry's. The report of a task that the entry left running is still the entry's turn, which also goes on
 // beside a second client of the session. Without a transcript nothing is counted.
-func (h *hook) asksElse(d *inbox.Delivery) bool {
+func (h *hook) isOtherTurn(d *inbox.Delivery) bool {
 	in := h.input
 	return in.TranscriptPath != "" && in.SessionID == d.SessionID && in.PromptID != "" && d.PromptID != "" && in.PromptID != d.PromptID &&
 		!strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) && !h.isSecondClient(d)
@@ -95,26 +95,26 @@ func (h *hook) isSecondClient(d *inbox.Delivery) bool {
 
 // leaveTurn stops charging the entry in flight if a person has begun another turn.
 func (h *hook) leaveTurn(tx *inbox.Tx) {
-	if d := tx.InFlight(); d != nil && h.asksElse(d) {
-		h.placeTurn(tx)
+	if d := tx.InFlight(); d != nil && h.isOtherTurn(d) {
+		h.notePosition(tx)
 		tx.Money().LeaveTurn()
 	}
 }
 
-// askedElse does what [hook.leaveTurn] does for a prompt that matters in no other way. It looks without the lock
+// otherPrompt does what [hook.leaveTurn] does for a prompt that matters in no other way. It looks without the lock
 // first, because mostly no entry is in flight.
-func (h *hook) askedElse() int {
+func (h *hook) otherPrompt() int {
 	elsewhere := false
-	h.glance(func(view *inbox.View) { d := view.InFlight(); elsewhere = d != nil && h.asksElse(d) })
+	h.withView(func(view *inbox.View) { d := view.InFlight(); elsewhere = d != nil && h.isOtherTurn(d) })
 	if !elsewhere {
 		return cli.ExitOK
 	}
 	return h.record(func(tx *inbox.Tx) error { h.leaveTurn(tx); return nil })
 }
 
-// notified records that the session waits for a person: for a permission, an answer, or what a tool's server asks
+// noteQuestion records that the session waits for a person: for a permission, an answer, or what a tool's server asks
 // (elicitation_dialog, elicitation_url_dialog). Other notifications tell an operator nothing.
-func (h *hook) notified() int {
+func (h *hook) noteQuestion() int {
 	in, kind := h.input, h.input.Notification
 	if !strings.HasSuffix(kind, "permission_prompt") && !strings.HasSuffix(kind, "_dialog") && kind != "agent_needs_input" {
 		return cli.ExitOK
@@ -122,9 +122,9 @@ func (h *hook) notified() int {
 	return h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).Ask(kind, in.Message) })
 }
 
-// startedWith binds the entry that a client was started with to the prompt that the client made of it. The Stop of
+// bindPrompt binds the entry that a client was started with to the prompt that the client made of it. The Stop of
 // that prompt brings the answer.
-func (h *hook) startedWith(tx *inbox.Tx) error {
+func (h *hook) bindPrompt(tx *inbox.Tx) error {
 	f, in := h.flight(tx), h.input
 	if f == nil {
 		return nil
@@ -132,7 +132,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 	another := f.Entry.SessionID != "" && f.Entry.SessionID != in.SessionID
 	switch {
 	case f.Prompted && !f.IsBound() && f.Start == h.Start && !another && in.Prompt == f.Entry.Text():
-		h.placeTurn(tx)
+		h.notePosition(tx)
 		f.Transcript, f.TranscriptSize = in.TranscriptPath, f.StartSize(tx.In(in.SessionID).Known())
 		if f.TranscriptSize < 0 && in.PromptID != "" {
 			f.TranscriptSize = 0 // the prompt's id tells its lines from older ones
@@ -140,7 +140,7 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 		f.BoundSeq, f.Process = tx.Seq(), inbox.ProcessOf(h.clientPID())
 		return tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: f.Encode()})
 	case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
-		return h.toldOfTask(tx)
+		return h.bindTaskReport(tx)
 	}
 	return nil
 }
@@ -148,16 +148,16 @@ func (h *hook) startedWith(tx *inbox.Tx) error {
 // defaultBackground is how long an entry waits for the tasks that its turn left running.
 const defaultBackground = 30 * time.Minute
 
-// holds reports whether entries wait for the tasks that their turns leave running.
-func (h *hook) holds() bool {
+// waitsForTasks reports whether entries wait for the tasks that their turns leave running.
+func (h *hook) waitsForTasks() bool {
 	return h.input != nil && !h.Rewake && h.Mode == ModeDrain && h.Background != 0
 }
 
-// addReports adds to the tasks of a Stop those whose report the client around it still keeps. A client that died with a
+// addTaskReports adds to the tasks of a Stop those whose report the client around it still keeps. A client that died with a
 // report in its queue never told the model of it.
-func (h *hook) addReports() {
+func (h *hook) addTaskReports() {
 	in := h.input
-	if !h.holds() || in.Event != claude.EventStop {
+	if !h.waitsForTasks() || in.Event != claude.EventStop {
 		return
 	}
 	kept, _ := in.Reports(0)
@@ -165,7 +165,7 @@ func (h *hook) addReports() {
 		return
 	}
 	start := int64(0)
-	h.glance(func(view *inbox.View) {
+	h.withView(func(view *inbox.View) {
 		if path, size := agent.StartOf(view.In(in.SessionID).Known().StartNote); path == in.TranscriptPath {
 			start = size
 		}
@@ -184,16 +184,16 @@ func (h *hook) addReports() {
 // tasksLeft returns the tasks that the turn of the entry in flight left running in the background, and for which the entry
 // waits. The turn may end; the session goes on, and the client sends it a prompt when a task ends.
 func (h *hook) tasksLeft(f *recovery.Flight) []claude.Task {
-	if !h.holds() || f.Entry.Verdict != nil {
+	if !h.waitsForTasks() || f.Entry.Verdict != nil {
 		return nil // the agent's verdict needs no waiting
 	}
 	return f.TasksLeft()
 }
 
-// toldOfTask binds the entry in flight to the turn in which the session learns how one of the entry's tasks ended.
-func (h *hook) toldOfTask(tx *inbox.Tx) error {
+// bindTaskReport binds the entry in flight to the turn in which the session learns how one of the entry's tasks ended.
+func (h *hook) bindTaskReport(tx *inbox.Tx) error {
 	f := h.flight(tx)
-	if f == nil || f.Entry.SessionID != h.input.SessionID || !f.TellsOf(h.input.Prompt) {
+	if f == nil || f.Entry.SessionID != h.input.SessionID || !f.ReportsOn(h.input.Prompt) {
 		return nil
 	}
 	return tx.Bind(inbox.Recipient{SessionID: h.input.SessionID, PromptID: h.input.PromptID, Evidence: f.Entry.Evidence})
@@ -202,8 +202,8 @@ func (h *hook) toldOfTask(tx *inbox.Tx) error {
 // endSession notes the end of a session. An entry that waits for its tasks counts as answered, because the tasks end
 // with the session.
 func (h *hook) endSession(tx *inbox.Tx) error {
-	h.placeTurn(tx)
-	h.uncounted(meter.ChargeTurn(tx, h.input.SessionID))
+	h.notePosition(tx)
+	h.warnUncounted(meter.ChargeTurn(tx, h.input.SessionID))
 	f, of := h.flight(tx), tx.In(h.input.SessionID)
 	var err error
 	switch lastFailed := h.client().LastFailed; {

@@ -17,7 +17,7 @@ import (
 // stop acts on the end of a turn: it settles what was in flight, and delivers what waits.
 func (h *hook) stop() int {
 	ctx := context.Background()
-	o, err := h.look(ctx, h.decide, Runs.Advance)
+	o, err := h.poll(ctx, h.decide, Runs.Advance)
 	switch {
 	case errors.Is(err, errNotChecked):
 		return h.ended(err)
@@ -54,7 +54,7 @@ func (h *hook) persist() int {
 	idle := time.NewTimer(time.Duration(h.IdleUntil - machine.SinceBoot()))
 	defer idle.Stop()
 	for idled := false; ; {
-		o, err := h.look(ctx, h.decide, Runs.Step)
+		o, err := h.poll(ctx, h.decide, Runs.Step)
 		switch {
 		case err == nil && o == delivered:
 			if h.runs != nil {
@@ -86,10 +86,10 @@ func (h *hook) persist() int {
 // decision decides what one look at the inbox comes to, and the text to hand over. still is as for [inbox.Tx.Next].
 type decision func(tx *inbox.Tx, still inbox.Mark) (outcome, string, error)
 
-// look repeats transact while there is more to do: after a check, once the transcript may show more, and once a last
+// poll repeats transact while there is more to do: after a check, once the transcript may show more, and once a last
 // line has stood still. While nothing waits, step reports whether the runs brought more. The inbox's lock is free
 // between two transactions.
-func (h *hook) look(ctx context.Context, decide decision, step func(Runs, context.Context) bool) (outcome, error) {
+func (h *hook) poll(ctx context.Context, decide decision, step func(Runs, context.Context) bool) (outcome, error) {
 	var still inbox.Mark
 	err := context.Cause(ctx)
 	for err == nil {

@@ -211,8 +211,8 @@ func (f Facts) waits() string {
 	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", words.Name(d.ID(), d.EntryID), d.Attempt+1, more)
 }
 
-// something reports whether any whole entry waits.
-func (f Facts) something() bool {
+// hasEntry reports whether any whole entry waits.
+func (f Facts) hasEntry() bool {
 	return f.Redeliver != nil || f.Backlog.Entries > 1 || f.Backlog.Entries == 1 && !f.Backlog.Torn
 }
 
@@ -222,7 +222,7 @@ func (f Facts) awaited(waits string) (State, string) {
 		return f.waking(w, waits)
 	}
 	s := f.Current()
-	if l := f.Launcher; l != nil && (s == nil || !s.runs() || f.wakerGone(s)) {
+	if l := f.Launcher; l != nil && (s == nil || !s.isRunning() || f.wakerGone(s)) {
 		return Launching, waits + ", and " + l.sees()
 	}
 	switch {

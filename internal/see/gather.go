@@ -48,7 +48,7 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 		return f
 	}
 	f.Held, f.Still = Questions(box), StandsStill(f)
-	f.outcomes = [2]disk.Info{sight(box.DeadLetterPath()), sight(box.ResultsPath())}
+	f.outcomes = [2]disk.Info{fileState(box.DeadLetterPath()), fileState(box.ResultsPath())}
 	if last.outcomes == f.outcomes && last.Letters.Open != nil {
 		f.Letters = last.Letters // to count them takes reading both files
 		return f
@@ -60,8 +60,8 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 	return f
 }
 
-// sight is what changes with a file's content, zero for no file.
-func sight(path string) disk.Info {
+// fileState is what changes with a file's content, zero for no file.
+func fileState(path string) disk.Info {
 	info, _ := disk.StatName(path)
 	info.Atime = 0
 	return info
@@ -76,7 +76,7 @@ type Lock struct {
 
 // next looks again.
 func (l Lock) next(box *inbox.Inbox, now time.Time) Lock {
-	by, journal := box.Lock(), sight(filepath.Join(box.Dir(), inbox.JournalName))
+	by, journal := box.Lock(), fileState(filepath.Join(box.Dir(), inbox.JournalName))
 	if by != l.by { // the kernel may leave a lock out of its list while others come and go
 		by = box.Lock()
 	}
@@ -195,35 +195,35 @@ func Questions(box *inbox.Inbox) (all []Question) {
 func survey(v *inbox.View, f *Facts) (err error) {
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.Anew, f.InFlight, f.Redeliver = v.Replaced(), v.LastReplaced(), v.InFlight(), v.Redeliver()
-	f.Totals = take(v.Totals())(&err)
+	f.Totals = keepError(v.Totals())(&err)
 	f.Asked, f.EverAsked = f.Totals.LastAcknowledgedAt, f.Totals.Delivered > 0 || v.LastSession() != ""
-	f.Head = take(v.Head())(&err)
+	f.Head = keepError(v.Head())(&err)
 	f.SelfEnqueued, f.Warnings = v.SelfEnqueued(), slices.Concat(v.Warnings(), v.ReadAgain())
-	f.Paused = take(v.Holds().Paused())(&err)
-	f.Backoff = take(v.Holds().Backoff())(&err)
-	f.Streak = take(v.Holds().Streak())(&err)
-	a := take(v.Account())(&err)
+	f.Paused = keepError(v.Holds().Paused())(&err)
+	f.Backoff = keepError(v.Holds().Backoff())(&err)
+	f.Streak = keepError(v.Holds().Streak())(&err)
+	a := keepError(v.Account())(&err)
 	f.DayNear = recovery.NearDay(recovery.DayLimit(&a), a.On(f.Now))
-	for _, of := range take(v.Sessions())(&err) {
+	for _, of := range keepError(v.Sessions())(&err) {
 		s := Session{Session: of, Life: of.Life()}
 		f.Sessions = append(f.Sessions, s)
 		if sentence := s.NotCounted(); sentence != "" {
 			f.Warnings = append(f.Warnings, sentence)
 		}
 	}
-	if w := take(v.Waiter())(&err); w != nil {
+	if w := keepError(v.Waiter())(&err); w != nil {
 		f.Waiter = WaiterNow(*w)
 	}
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
-		interrupted := agent.Of(e.Transcript).Interrupted(e.Transcript, f.InFlight.PromptID, e.TranscriptSize)
+		interrupted := agent.ForTranscript(e.Transcript).Interrupted(e.Transcript, f.InFlight.PromptID, e.TranscriptSize)
 		f.Client, f.Woken, f.Bound, f.Interrupted, f.Prompted = recovery.OwnerOf(v, f.InFlight).Life, e.Woken, e.Bound, interrupted, e.Prompted
 	}
 	return err
 }
 
-// take returns a function that returns the value, and keeps the error if it is the first.
-func take[T any](value T, err error) func(first *error) T {
+// keepError returns a function that returns the value, and keeps the error if it is the first.
+func keepError[T any](value T, err error) func(first *error) T {
 	return func(first *error) T {
 		*first = cmp.Or(*first, err)
 		return value

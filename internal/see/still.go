@@ -23,7 +23,7 @@ type Still struct {
 // StandsStill says since when an entry waits or is in flight and nothing has moved: no delivery, no session, and
 // no line in the transcripts of the session and its subagents. Entries that producers append do not count.
 func StandsStill(f Facts) Still {
-	if f.Unreadable != nil || f.Paused != nil || f.Backoff != nil || f.InFlight == nil && !f.something() {
+	if f.Unreadable != nil || f.Paused != nil || f.Backoff != nil || f.InFlight == nil && !f.hasEntry() {
 		return Still{}
 	}
 	m := movement{now: f.Now}
@@ -33,7 +33,7 @@ func StandsStill(f Facts) Still {
 		m.at(d.DeliveredAt)
 		transcript := recovery.EvidenceOf(d).Transcript
 		m.session(transcript)
-		if info, err := disk.StatName(transcript); err == nil && f.Now.Sub(m.last) < toolTime && agent.Of(transcript).ToolRuns(transcript, info.Size) {
+		if info, err := disk.StatName(transcript); err == nil && f.Now.Sub(m.last) < toolTime && agent.ForTranscript(transcript).IsToolRunning(transcript, info.Size) {
 			return Still{}
 		}
 		if d.Check.Running() {

@@ -73,7 +73,7 @@ func (f Facts) why() (t Trouble, is bool) {
 		if s := f.Current(); s != nil {
 			transcript, _ = agent.StartOf(s.StartNote)
 		}
-		t.Do = Command(f.Inbox, append([]string{"launch", "--"}, agent.Of(transcript).Begin...)...)
+		t.Do = Command(f.Inbox, append([]string{"launch", "--"}, agent.ForTranscript(transcript).Begin...)...)
 	}
 	t.Text = words.Line(sentence)
 	return t, true

@@ -57,10 +57,10 @@ func (f Facts) wakerGone(current *Session) bool {
 	if f.Waiter == nil || f.Waiter.Life != machine.Gone {
 		return false
 	}
-	return current == nil || current.ID == f.Waiter.SessionID && current.runs()
+	return current == nil || current.ID == f.Waiter.SessionID && current.isRunning()
 }
 
-func (s *Session) runs() bool {
+func (s *Session) isRunning() bool {
 	return s.EndedAt == nil && s.Life != machine.Gone && s.Life != machine.Rebooted
 }
 
@@ -82,7 +82,7 @@ func (f Facts) Answerable() bool {
 }
 
 // IsAsking reports whether the session runs and waits for a person.
-func (s *Session) IsAsking() bool { return s.Asks != nil && s.runs() }
+func (s *Session) IsAsking() bool { return s.Asks != nil && s.isRunning() }
 
 // asked describes the question. An answer shows only at the end of the turn.
 func asked(s *Session) string {
@@ -93,7 +93,7 @@ func asked(s *Session) string {
 // woken has no other work.
 func (f Facts) asking() (State, string) {
 	s := f.Current()
-	if s == nil || !s.IsAsking() || !f.something() || f.waker() != nil {
+	if s == nil || !s.IsAsking() || !f.hasEntry() || f.waker() != nil {
 		return "", ""
 	}
 	sentence := fmt.Sprintf("%s: unless somebody has answered, %s behind that", asked(s), f.waits())
@@ -105,7 +105,7 @@ func (f Facts) asking() (State, string) {
 
 // NotCounted says why the spending of a running session cannot be held against its limits, or returns "".
 func (s *Session) NotCounted() string {
-	if s.Uncounted == nil || !s.runs() {
+	if s.Uncounted == nil || !s.isRunning() {
 		return ""
 	}
 	return words.Line(fmt.Sprintf("limits are set, and since %s not all that session %s spends is counted, so limits of dollars and tokens may not hold: %s",
@@ -124,7 +124,7 @@ func (f Facts) backingOff() (State, string) {
 	if b.Streak > 1 { // the streak counts entries; turns without one may have failed besides
 		sentence += fmt.Sprintf(", after %d failures in a row", b.Streak)
 	}
-	if !f.something() {
+	if !f.hasEntry() {
 		return BackingOff, sentence + ": an entry that comes waits until " + inbox.BackoffEnds
 	}
 	return BackingOff, sentence + ": " + f.afterwards()
@@ -145,11 +145,11 @@ func (f Facts) afterwards() string {
 		return then + "; heartbeat resume goes on at once"
 	case w != nil:
 		return fmt.Sprintf("%s, if process %d still waits to do so%s", then, w.PID, end)
-	case f.Launcher != nil && (s == nil || !s.runs()):
+	case f.Launcher != nil && (s == nil || !s.isRunning()):
 		return fmt.Sprintf("%s to the next session, and %s%s", then, f.Launcher.sees(), end)
 	case s == nil && f.wakerGone(s):
 		return fmt.Sprintf("%s at the next Stop, since the process that was to wake %s (process %d) is gone%s", then, sessionName(f.Waiter.SessionID), f.Waiter.PID, end)
-	case s == nil || !s.runs():
+	case s == nil || !s.isRunning():
 		return then + " to whoever comes, but no session is known to run: start one by then" + end
 	case f.wakerGone(s):
 		return fmt.Sprintf("%s at the next Stop of session %s, since the process that was to wake it (process %d) is gone%s", then, words.Short(s.ID), f.Waiter.PID, end)

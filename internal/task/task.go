@@ -105,7 +105,7 @@ func Done(ctx context.Context, box *inbox.Inbox, c Caller, result string) (Curre
 	if err != nil {
 		return Current{}, err
 	}
-	return say(ctx, box, c, v, d.DeliveredSeq)
+	return record(ctx, box, c, v, d.DeliveredSeq)
 }
 
 // Fail gives the entry back. It is delivered again, no sooner than after from now, while attempts are left.
@@ -115,12 +115,12 @@ func Fail(ctx context.Context, box *inbox.Inbox, c Caller, reason string, after 
 		until := time.Now().Add(after).UTC()
 		v.Until = &until
 	}
-	return say(ctx, box, c, v, 0)
+	return record(ctx, box, c, v, 0)
 }
 
 // Reject makes the entry a dead letter once its turn is over.
 func Reject(ctx context.Context, box *inbox.Inbox, c Caller, reason string) (Current, error) {
-	return say(ctx, box, c, inbox.Verdict{Kind: inbox.VerdictRejected, Text: reason}, 0)
+	return record(ctx, box, c, inbox.Verdict{Kind: inbox.VerdictRejected, Text: reason}, 0)
 }
 
 // Extend says how far the agent is, and for how long it is not to be reported as stalled. The entry's limits still
@@ -129,8 +129,8 @@ func Extend(ctx context.Context, box *inbox.Inbox, c Caller, length time.Duratio
 	return change(ctx, box, c, 0, func(tx *inbox.Tx) error { return tx.NoteProgress(progress, length) })
 }
 
-// say keeps a verdict about the delivery with the sequence number of, or about the caller's own if of is 0.
-func say(ctx context.Context, box *inbox.Inbox, c Caller, v inbox.Verdict, of int64) (Current, error) {
+// record keeps a verdict about the delivery with the sequence number of, or about the caller's own if of is 0.
+func record(ctx context.Context, box *inbox.Inbox, c Caller, v inbox.Verdict, of int64) (Current, error) {
 	return change(ctx, box, c, of, func(tx *inbox.Tx) error { return tx.Say(v) })
 }
 

@@ -61,9 +61,9 @@ const (
 	WithoutText      // the model answered without it
 )
 
-// LookBack is how many bytes at the end of a transcript are read for a reply. A reply before them is not found, and the
+// MaxBack is how many bytes at the end of a transcript are read for a reply. A reply before them is not found, and the
 // transcript then proves less.
-const LookBack = 256 << 10
+const MaxBack = 256 << 10
 
 // Lines calls f for each whole line of a transcript from an offset on, with the offsets of that line and the next,
 // until f has seen enough. line is valid until f returns. A last line without its newline may still be being written.
@@ -80,7 +80,7 @@ func Lines(path string, from int64, f func(line []byte, at, next int64) (enough 
 
 // Back is [Lines] for lines that begin between two offsets, within the last [LookBack] bytes of that range.
 func Back(path string, from, to int64, f func(line []byte)) error {
-	begin := max(0, from, to-LookBack)
+	begin := max(0, from, to-MaxBack)
 	return Lines(path, begin, func(line []byte, at, _ int64) (enough bool) {
 		if at < to && (at > begin || begin == max(0, from)) { // the first may be the rest of a line
 			f(line)

@@ -216,7 +216,7 @@ type likeness uint8
 const (
 	another likeness = iota
 	equal
-	untold // one is relative, or contains a variable or ~
+	unclear // one is relative, or contains a variable or ~
 )
 
 // compareInbox compares a hook's spelling of its inbox with the absolute path of ours.
@@ -225,13 +225,13 @@ func compareInbox(named, inbox string) likeness {
 	variable := func(path string) bool { return strings.ContainsAny(path, "$`") }
 	switch {
 	case named == "":
-		return untold
+		return unclear
 	case filepath.Clean(named) == filepath.Clean(inbox):
 		return equal
 	case filepath.IsAbs(named) && !variable(named):
 		return another
 	case variable(base) || base == filepath.Base(inbox):
-		return untold
+		return unclear
 	}
 	return another // the last element is known, and it differs
 }

@@ -127,7 +127,7 @@ func replace(path, like string, content []byte) error {
 		return err
 	}
 	_, err = f.Write(content)
-	err = errors.Join(err, give(f, like), f.Chmod(mode), f.Sync(), f.Close())
+	err = errors.Join(err, chownLike(f, like), f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {
 		err = os.Rename(f.Name(), path)
 	}
@@ -137,9 +137,9 @@ func replace(path, like string, content []byte) error {
 	return nil
 }
 
-// give copies the owner and group of like to f. Without root it copies only the group of a file, and only if that is
+// chownLike copies the owner and group of like to f. Without root it copies only the group of a file, and only if that is
 // one of the user's groups.
-func give(f *os.File, like string) error {
+func chownLike(f *os.File, like string) error {
 	info, err := disk.StatFile(like) // the folder may be behind a link
 	switch {
 	case err != nil:
@@ -170,10 +170,10 @@ func makeDir(dir string) error {
 		return err
 	}
 	made, err := os.OpenFile(dir, os.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW, 0)
-	if err = errors.Join(err, give(note, above), note.Close()); err != nil {
+	if err = errors.Join(err, chownLike(note, above), note.Close()); err != nil {
 		return err
 	}
-	return errors.Join(give(made, above), made.Close(), disk.SyncDir(above))
+	return errors.Join(chownLike(made, above), made.Close(), disk.SyncDir(above))
 }
 
 // removeMade removes a directory that was made for the settings and is now empty, and such directories above it.

@@ -82,7 +82,7 @@ func change(file []byte, s settings.Server, wanted bool) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	own, err := have(file, before, s)
+	own, err := existing(file, before, s)
 	if err != nil && wanted {
 		return nil, err
 	}
@@ -138,8 +138,8 @@ func rest(values map[string]any, server string) map[string]any {
 	return all
 }
 
-// have returns what the file has for the server, or nil. Another server of that name is an error.
-func have(text []byte, values map[string]any, s settings.Server) (map[string]any, error) {
+// existing returns what the file has for the server, or nil. Another server of that name is an error.
+func existing(text []byte, values map[string]any, s settings.Server) (map[string]any, error) {
 	value, there := table(values, servers)[s.Name]
 	if !there {
 		return nil, nil

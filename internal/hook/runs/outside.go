@@ -24,9 +24,9 @@ const (
 	// outsideRetry is how soon a process that failed may be started again.
 	outsideRetry = time.Minute
 	outsidePoll  = 100 * time.Millisecond
-	// outsideLook is when a hook that waits anyway looks again.
-	outsideLook = 2 * time.Second
-	maxSaid     = 4 << 10
+	// outsideRecheck is when a hook that waits anyway looks again.
+	outsideRecheck = 2 * time.Second
+	maxSaid        = 4 << 10
 )
 
 // outside is a process that takes a step of a run, with the run's commands, in a session of its own. A hook may be
@@ -39,8 +39,8 @@ type outside struct {
 	ended  time.Time
 }
 
-// runs reports whether this hook started the process and it has not ended.
-func (o *outside) runs() bool {
+// isRunning reports whether this hook started the process and it has not ended.
+func (o *outside) isRunning() bool {
 	if o == nil {
 		return false
 	}
@@ -61,11 +61,11 @@ func (d *driver) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool
 	}
 	o := d.outside[report.Dir]
 	switch {
-	case o.runs():
+	case o.isRunning():
 		return true
 	case o != nil && o.failed != "" && time.Since(o.ended) < outsideRetry:
 		d.ComplainOnce(fmt.Errorf("run %s: carry out its commands: %s", report.Run, o.failed))
-		d.LookAgainIn(outsideRetry)
+		d.PollAgainIn(outsideRetry)
 		return false
 	}
 	o, err := d.startOutside(b)
@@ -129,7 +129,7 @@ func (d *driver) awaitOutside() (again bool) {
 		}
 		for _, b := range d.bridges {
 			dir := b.Run.Dir()
-			if d.worked[dir] && !d.outside[dir].runs() && !b.Busy() {
+			if d.worked[dir] && !d.outside[dir].isRunning() && !b.Busy() {
 				return true
 			}
 		}

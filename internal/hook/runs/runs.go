@@ -41,8 +41,8 @@ func Open(around hook.Surroundings) hook.Runs {
 	return d
 }
 
-// Take implements [hook.Runs].
-func (d *driver) Take(entry *inbox.Delivery, reply string) (missing string) {
+// Accept implements [hook.Runs].
+func (d *driver) Accept(entry *inbox.Delivery, reply string) (missing string) {
 	return orchestrate.AcceptReply(d.Box, entry, reply)
 }
 
@@ -130,7 +130,7 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 	}
 	d.Ask(held)
 	if !all.NotBefore.IsZero() {
-		d.LookAgainIn(time.Until(all.NotBefore))
+		d.PollAgainIn(time.Until(all.NotBefore))
 		if d.nextSleep.IsZero() || all.NotBefore.Before(d.nextSleep) {
 			d.nextSleep = all.NotBefore
 		}
@@ -148,7 +148,7 @@ func (d *driver) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
 	}
 	if report.Busy || len(report.Commands)+report.Unposted > 0 && d.carryOut(b, report) {
 		d.worked[report.Dir] = true
-		d.LookAgainIn(outsideLook)
+		d.PollAgainIn(outsideRecheck)
 	}
 	if report.Guard != "" {
 		d.ComplainOnce(fmt.Errorf("run %s: %s", report.Run, cli.Guarded(report.Guard, report.OutOfSteps)))

@@ -148,16 +148,16 @@ func (q *Queue[T]) Add(now time.Time, things ...T) {
 
 // Ready takes out the first things, up to one that is not complete and has not waited for [Patience].
 func (q *Queue[T]) Ready(now time.Time) []T {
-	return q.take(func(first held[T]) bool {
+	return q.pop(func(first held[T]) bool {
 		return q.book.complete(q.outcome(first.thing)) || now.Sub(first.since).Abs() >= Patience // a clock may be set back
 	})
 }
 
 // Rest takes out all.
-func (q *Queue[T]) Rest() []T { return q.take(func(held[T]) bool { return true }) }
+func (q *Queue[T]) Rest() []T { return q.pop(func(held[T]) bool { return true }) }
 
-// take takes out the first things for which may is true, up to one for which it is not.
-func (q *Queue[T]) take(may func(held[T]) bool) (taken []T) {
+// pop takes out the first things for which may is true, up to one for which it is not.
+func (q *Queue[T]) pop(may func(held[T]) bool) (taken []T) {
 	var ids []string
 	for _, h := range q.held {
 		id, _ := q.outcome(h.thing)

@@ -76,7 +76,7 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 		if s.Transcript = cmp.Or(s.Transcript, meter.TranscriptOf(&known)); s.Transcript == "" {
 			continue
 		}
-		c, _ := meter.Look(&s, v.Money().DayBegan(), "", "") // the hook reports what cannot be counted
+		c, _ := meter.CountTurns(&s, v.Money().DayBegan(), "", "") // the hook reports what cannot be counted
 		p.open = append(p.open, c.Open(s.ID)...)
 	}
 	return nil
@@ -186,8 +186,8 @@ func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
 	return all
 }
 
-// more adds what is not charged yet to sum: all of it, or only what is outside of entries.
-func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
+// plusOpen adds what is not charged yet to sum: all of it, or only what is outside of entries.
+func (p *Prices) plusOpen(sum price.Amount, outside bool) price.Amount {
 	for _, o := range p.open {
 		if o.Outside() || !outside {
 			sum = sum.Plus(o.Amount)
@@ -200,10 +200,10 @@ func (p *Prices) more(sum price.Amount, outside bool) price.Amount {
 func (p *Prices) Today() price.Amount { return p.Account.On(p.now, p.open...) }
 
 // Total returns what was ever spent.
-func (p *Prices) Total() price.Amount { return p.more(p.Account.Total, false) }
+func (p *Prices) Total() price.Amount { return p.plusOpen(p.Account.Total, false) }
 
 // Outside returns what was spent on no entry.
-func (p *Prices) Outside() price.Amount { return p.more(p.Account.Outside, true) }
+func (p *Prices) Outside() price.Amount { return p.plusOpen(p.Account.Outside, true) }
 
 // Open returns what is not charged yet, as lines of this moment.
 func (p *Prices) Open() iter.Seq[price.Line] {

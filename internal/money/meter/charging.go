@@ -60,8 +60,8 @@ func (p Part) line(last string) price.Line {
 	return l
 }
 
-// Look counts the turns of a session. today, tool and agent are as in [Range].
-func Look(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
+// CountTurns counts the turns of a session. today, tool and agent are as in [Range].
+func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
 	first, prompts := s.Turns[0], ""
 	for _, t := range s.Turns {
 		if prompts += t.Prompt + " "; t.Prompt == "" && !t.Outside() {
@@ -150,7 +150,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 	if s == nil {
 		return nil
 	}
-	c, err := Look(s, tx.Money().DayBegan(), "", "")
+	c, err := CountTurns(s, tx.Money().DayBegan(), "", "")
 	over = over && (err == nil || errors.Is(err, errGone)) // otherwise it may become readable
 	for len(c.turns) > 0 && (over || c.turns[0].complete) {
 		t := &c.turns[0]
@@ -198,7 +198,7 @@ func ChargeTurn(tx *inbox.Tx, session string) error { return charge(tx, session,
 func NoteCharge(tx *inbox.Tx, ended string) error {
 	var all error
 	for _, s := range tx.Money().Account().Sessions {
-		all = errors.Join(all, found(tx, s.ID, s.ID == ended))
+		all = errors.Join(all, chargeSession(tx, s.ID, s.ID == ended))
 	}
 	return all
 }
@@ -210,11 +210,11 @@ func ChargeOrphan(tx *inbox.Tx) error {
 	if d == nil || d.SessionID == "" {
 		return nil
 	}
-	return found(tx, d.SessionID, false)
+	return chargeSession(tx, d.SessionID, false)
 }
 
-// found charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone.
-func found(tx *inbox.Tx, session string, ended bool) error {
+// chargeSession charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone.
+func chargeSession(tx *inbox.Tx, session string, ended bool) error {
 	known, a := tx.In(session).Known(), tx.Money().Account()
 	if s := a.Session(session); s != nil {
 		path := cmp.Or(s.Transcript, TranscriptOf(&known))

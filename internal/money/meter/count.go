@@ -90,7 +90,7 @@ type counter struct {
 	order    []*request
 	summary  *request        // the last one
 	others   map[string]bool // the uuids of lines of prompts of no entry
-	asks     asks            // of a rollout
+	kind     requestKind     // of a rollout
 	met      []string        // subagents of a rollout
 	reviewed bool            // a subagent reviews what the rollout's session asks for
 }
@@ -115,8 +115,8 @@ func Scan(r Range) (*Count, error) {
 	return &c.Count, err
 }
 
-// in returns the part of a line at a position.
-func (c *counter) in(at int64) int {
+// partOfLine returns the part of a line at a position.
+func (c *counter) partOfLine(at int64) int {
 	if at < c.From {
 		return -1
 	}
@@ -145,8 +145,8 @@ func (c *counter) partAt(when int64) int {
 	return i
 }
 
-// ask notes a request, or what a further line of it adds. The last line of a message has its final usage.
-func (c *counter) ask(name, model string, u price.Usage, at int64, part int) *request {
+// addRequest notes a request, or what a further line of it adds. The last line of a message has its final usage.
+func (c *counter) addRequest(name, model string, u price.Usage, at int64, part int) *request {
 	r := c.requests[name]
 	if r == nil {
 		r = &request{part: part, at: at, model: model}

@@ -360,7 +360,7 @@ func TestAClockSetBack(t *testing.T) {
 	s := &inbox.SessionTurns{ID: "s", Transcript: r.path, Turns: []inbox.Turn{
 		{Since: start.UnixMilli()}, {From: info.Size(), Since: start.Add(-5 * time.Hour).UnixMilli(), Charged: price.Charged{EntryID: "e"}},
 	}}
-	c, err := meter.Look(s, time.Time{}, "", "")
+	c, err := meter.CountTurns(s, time.Time{}, "", "")
 	require.NoError(t, err)
 	all := c.Open("s")
 	require.Len(t, all, 2)

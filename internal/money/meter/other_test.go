@@ -41,7 +41,7 @@ func TestASecondClient(t *testing.T) {
 	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
 	for prompt, want := range map[string][]int64{own: {31, 300}, "": {331}} { // of an earlier release no prompt is known
 		s.Turns[0].Prompt = prompt
-		c, err := meter.Look(s, time.Time{}, "", "")
+		c, err := meter.CountTurns(s, time.Time{}, "", "")
 		require.NoError(t, err)
 		var got []int64
 		for i, of := range c.Open(session) {

@@ -15,14 +15,14 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// asks is what a rollout says of the requests behind it.
-type asks struct {
+// requestKind is what a rollout says of the requests behind it.
+type requestKind struct {
 	model string
 	fast  bool
 }
 
 // note takes what a line says. A turn has the model, and the thread's settings have the tier.
-func (a *asks) note(l *flat.Members) {
+func (a *requestKind) note(l *flat.Members) {
 	switch payload := l.Value("payload"); {
 	case l.String("type") == "turn_context":
 		a.model = cmp.Or(clip(payload.Get("model").Text()), a.model)
@@ -34,11 +34,11 @@ func (a *asks) note(l *flat.Members) {
 
 // rollout counts a line of a Codex transcript, which has a usage line for each request.
 func (c *counter) rollout(l *flat.Members, at int64) {
-	c.asks.note(l)
-	c.Model = cmp.Or(c.asks.model, c.Model)
+	c.kind.note(l)
+	c.Model = cmp.Or(c.kind.model, c.Model)
 	switch payload := l.Value("payload"); l.String("type") {
 	case "token_usage_record":
-		c.usage(l, c.asks, c.in(at))
+		c.usage(l, c.kind, c.partOfLine(at))
 	case "event_msg":
 		if item := itemOf(payload); item == "UserMessage" || item == "HookPrompt" {
 			c.begin(at, timeOf(l))
@@ -54,7 +54,7 @@ func itemOf(payload flat.Value) string {
 	return payload.Get("item").Get("type").Text()
 }
 
-func (c *counter) usage(l *flat.Members, by asks, part int) {
+func (c *counter) usage(l *flat.Members, by requestKind, part int) {
 	payload := l.Value("payload")
 	id, usage := payload.Get("response_id").Text(), payload.Get("usage")
 	if id == "" {
@@ -64,7 +64,7 @@ func (c *counter) usage(l *flat.Members, by asks, part int) {
 		Output: number(usage, "output_tokens"), CacheRead: number(usage, "cached_input_tokens"), CacheWrite: number(usage, "cache_write_input_tokens"),
 	}
 	t.Input = max(0, number(usage, "input_tokens")-t.CacheRead-t.CacheWrite) // that includes what was cached
-	c.ask(id, by.model, price.Usage{Tokens: t, Fast: by.fast}, timeOf(l), part)
+	c.addRequest(id, by.model, price.Usage{Tokens: t, Fast: by.fast}, timeOf(l), part)
 }
 
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
@@ -91,10 +91,10 @@ func (c *counter) meet(l *flat.Members) {
 func (c *counter) before() {
 	_, _ = c.follow(c.Transcript, 0, false, func(l *flat.Members, at int64) { // the next count reads again what cannot be read now
 		if c.meet(l); at < c.From {
-			c.asks.note(l)
+			c.kind.note(l)
 		}
 	})
-	c.Model = c.asks.model
+	c.Model = c.kind.model
 }
 
 // rollouts counts requests of subagents that the session met, of those they met, and of reviewers. Each has its own
@@ -118,7 +118,7 @@ func (c *counter) rollouts() {
 	}
 	for i := 0; i < len(c.met); i++ { // it grows: they meet others
 		if path := paths[c.met[i]]; path != "" {
-			by := c.asks // until it says its own
+			by := c.kind // until it says its own
 			_, _ = c.follow(path, 0, false, func(l *flat.Members, _ int64) {
 				c.meet(l)
 				if by.note(l); l.String("type") == "token_usage_record" {

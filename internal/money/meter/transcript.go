@@ -24,7 +24,7 @@ import (
 const (
 	maxLine   = 16 << 20 // a longer line is passed over
 	maxRead   = 4 << 30  // of a transcript
-	lookBack  = 16 << 10 // is read before a range: the first of an answer's lines, and the client's total
+	leadBytes = 16 << 10 // is read before a range: the first of an answer's lines, and the client's total
 	maxAgents = 512
 )
 
@@ -41,7 +41,7 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 	}
 	defer file.Close() // it was only read
 	end = from
-	start := max(0, from-lookBack)
+	start := max(0, from-leadBytes)
 	size := min(file.Info().Size, start+maxRead)
 	tool := []byte(`"` + c.Tool + `"`)
 	err = lines.EachHead(maxLine, true, io.NewSectionReader(file, start, max(0, size-start)), start, func(at, next int64, line []byte, whole bool) bool {
@@ -79,7 +79,7 @@ func (c *counter) line(l *flat.Members, at int64) {
 	other := c.isOther(l)
 	switch l.String("type") {
 	case "assistant":
-		if model := c.answer(l, c.in(at), other); model != "" {
+		if model := c.answer(l, c.partOfLine(at), other); model != "" {
 			c.Model, c.Whole = model, c.Whole && at >= c.From
 		}
 	case "user":
@@ -96,7 +96,7 @@ func (c *counter) line(l *flat.Members, at int64) {
 			c.summarise(l, at)
 		}
 	case "cost-state":
-		c.state(string(l.Value("totalCostUSD")), l.Bool("hasUnknownModelCost"), c.in(at))
+		c.state(string(l.Value("totalCostUSD")), l.Bool("hasUnknownModelCost"), c.partOfLine(at))
 	default:
 		c.rollout(l, at)
 	}
@@ -125,7 +125,7 @@ func (c *counter) summarise(l *flat.Members, at int64) {
 	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
 		c.begin(at, timeOf(l))
 	}
-	c.summary = c.ask("summary "+l.String("uuid"), c.Model, price.Usage{}, timeOf(l), c.in(at))
+	c.summary = c.addRequest("summary "+l.String("uuid"), c.Model, price.Usage{}, timeOf(l), c.partOfLine(at))
 	c.summary.guess = true
 	c.Whole = c.Whole && at >= c.From
 	c.summarised(price.Tokens{CacheRead: number(of, "preTokens")})
@@ -154,10 +154,10 @@ func (c *counter) answer(l *flat.Members, part int, other bool) (model string) {
 	id := cmp.Or(message.Get("id").Text(), l.String("requestId"), l.String("uuid"))
 	for i, of := range usage.Get("iterations").Items() {
 		if of.Get("type").Text() == "advisor_message" { // of another model, and in no other figure
-			c.ask(id+" "+strconv.Itoa(i), cmp.Or(clip(of.Get("model").Text()), model), usageOf(of), timeOf(l), part)
+			c.addRequest(id+" "+strconv.Itoa(i), cmp.Or(clip(of.Get("model").Text()), model), usageOf(of), timeOf(l), part)
 		}
 	}
-	c.ask(id, model, usageOf(usage), timeOf(l), part).other = other
+	c.addRequest(id, model, usageOf(usage), timeOf(l), part).other = other
 	return model
 }
 

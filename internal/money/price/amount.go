@@ -52,10 +52,10 @@ func (a *Amount) counts() [8]*int64 {
 
 // IsZero reports whether nothing was spent, whether or not dollars are known.
 func (a Amount) IsZero() bool {
-	return a.Nanos == 0 && !a.asked() && a.Said == 0
+	return a.Nanos == 0 && !a.hasRequests() && a.Said == 0
 }
 
-func (a Amount) asked() bool { return a.Requests != 0 || a.Tokens != Tokens{} }
+func (a Amount) hasRequests() bool { return a.Requests != 0 || a.Tokens != Tokens{} }
 
 // USD returns the dollars, for readers that need no exact sum.
 func (a Amount) USD() float64 { return float64(a.Nanos) / 1e9 }

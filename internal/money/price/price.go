@@ -97,7 +97,7 @@ func (p Price) Fields() Fields {
 	if p.Dollars {
 		f.CostUSD = new(Nanos(p.Nanos))
 	}
-	if p.asked() {
+	if p.hasRequests() {
 		f.Tokens = &p.Tokens
 	}
 	return f

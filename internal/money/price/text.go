@@ -15,7 +15,7 @@ func (a Amount) text(unit string) string {
 		return FormatUSD(a.Nanos) + "+" + unit
 	case a.Dollars:
 		return FormatUSD(a.Nanos) + unit
-	case !a.asked():
+	case !a.hasRequests():
 		return ""
 	}
 	return FormatTokens(a.Tokens.Sum()) + " tokens"
@@ -25,7 +25,7 @@ func (a Amount) text(unit string) string {
 // 30.0k from the cache, 2.0k to it)". It is "" if nothing was spent.
 func (p Price) Sentence() string {
 	text := p.String()
-	if !p.asked() {
+	if !p.hasRequests() {
 		return text
 	}
 	t := p.Tokens
