@@ -23,8 +23,8 @@ type Evidence struct {
 	Fresh          bool   // Reply differs from that of the Stop before, if there was one
 	Transcript     string // path
 	TranscriptSize int64  // in bytes; -1 without evidence
-	// Times counts how often this same text was delivered in a row, if more than once. The run began when the
-	// transcript was From bytes long.
+	// Times is how often this text was delivered in a row, if more than once. The first time, the transcript was From
+	// bytes long.
 	From      int64
 	Times     int64
 	SinceBoot int64 // nanoseconds, in the boot of Process
@@ -61,8 +61,8 @@ type Wake struct {
 	// Bound says that the client picked the text up: the delivery now names the session and prompt of the turn that
 	// the text became.
 	Bound bool
-	// Before is the prompt of the turn before that one, "" if unknown. The hook at that turn's end may run after the
-	// hook that bound this delivery.
+	// Before is the prompt of the turn before, "" if unknown. The hook at the end of that turn may run after the hook
+	// that bound this delivery.
 	Before string
 	// Token occurs in the text that woke the session, and in no other delivery's. Deliveries of earlier releases have
 	// none.
@@ -129,8 +129,8 @@ func EvidenceOf(d *inbox.Delivery) (e Evidence) {
 // one or two of them.
 const maxTimes = 64
 
-// Repeated returns how often the text of e will have been delivered in a row once it is delivered again right after
-// e, and where in the transcript the row began.
+// Repeated returns how often the text of e will have been delivered in a row after one more delivery, and where in the
+// transcript the row began.
 func (e Evidence) Repeated() (times, from int64) {
 	switch {
 	case e.Times >= maxTimes || e.TranscriptSize < 0:
@@ -157,11 +157,11 @@ func DeliveryMark(entryID, token string) string {
 	return "entry " + entryID[:min(12, len(entryID))] + ", delivery " + token
 }
 
-// Worked returns how long this delivery was worked on so far. It leaves out the time that the machine slept and the
-// time after the client died, which its transcript's last change tells: nobody may have looked for hours.
+// Worked returns how long this delivery was worked on so far. It leaves out the time that the machine slept, and the
+// time after the client died. The transcript's last change dates that death, which may have gone unseen for hours.
 func Worked(d *inbox.Delivery) time.Duration {
 	e := EvidenceOf(d)
-	took := time.Since(d.DeliveredAt) // right only if nobody has set the clock since
+	took := time.Since(d.DeliveredAt) // wrong if somebody has set the clock since
 	if e.Boot != "" && e.Boot == machine.BootID() {
 		if took = time.Duration(machine.SinceBoot() - e.SinceBoot); e.Awake > 0 {
 			took = time.Duration(machine.Awake() - e.Awake)
@@ -195,15 +195,10 @@ type TaskWait struct {
 	Tasks, RanBefore string
 }
 
-// Running returns the tasks that the entry waits for.
-func (h TaskWait) Running(tasks []claude.Task) (running []claude.Task) {
+// Running returns those of tasks for which the entry waits.
+func (h TaskWait) Running(tasks []claude.Task) []claude.Task {
 	before := strings.Fields(h.RanBefore)
-	for _, t := range tasks {
-		if !slices.Contains(before, t.ID) {
-			running = append(running, t)
-		}
-	}
-	return running
+	return slices.DeleteFunc(slices.Clone(tasks), func(t claude.Task) bool { return slices.Contains(before, t.ID) })
 }
 
 // Wait returns h with the entry held for these tasks, and the reply of the turn kept.
@@ -218,7 +213,7 @@ func (h TaskWait) Wait(running []claude.Task, reply string) TaskWait {
 			all = append(all, inbox.Task{ID: t.ID, Type: t.Type, Description: t.Text})
 		}
 	}
-	raw, _ := flat.JSON(all) // they are strings
+	raw, _ := flat.JSON(all) // strings always encode
 	h.Tasks = string(raw)
 	return h
 }
@@ -228,12 +223,12 @@ func (h TaskWait) tasks() (all []inbox.Task) {
 	return all
 }
 
-// Over reports whether the entry has waited that long, as far as that can be told.
+// Over reports whether the entry has waited for as long as limit. After a reboot nobody knows, and it has.
 func (h TaskWait) Over(limit time.Duration) bool {
 	return h.Held && (machine.OtherBoot(h.HeldBoot) || time.Duration(machine.Awake()-h.HeldSince) >= limit)
 }
 
-// ReportsOn reports whether the client sent this prompt to report the end of one of the tasks.
+// ReportsOn reports whether prompt is the client's report of the end of one of the tasks.
 func (h TaskWait) ReportsOn(prompt string) bool {
 	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
 		return false

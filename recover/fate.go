@@ -1,5 +1,5 @@
-// Package recover decides who owns the entry in flight and what becomes of it. Every actor asks here: hooks, launcher,
-// session host, the verb recover, the agent of a fleet.
+// Package recover decides who owns the entry in flight and what becomes of it. Hooks, launcher, session host, the verb
+// recover and the agent of a fleet all ask it.
 //
 // Import it under another name, so that the builtin stays usable:
 //
@@ -9,8 +9,8 @@
 // [Held] says what keeps delivery back, and [Next] which entry comes. [Run] is Settle in a transaction of its own.
 // [Waiting] combines Held and Next for those who start sessions.
 //
-// The hook keeps [Evidence] with each delivery. A [Flight] is read from it later: whether the model ever got the text, and
-// what a Stop says about the entry ([Flight.Says]).
+// The hook keeps [Evidence] with each delivery. From it a [Flight] works out later whether the model ever got the text,
+// and what a Stop means for the entry ([Flight.StopMeans]).
 //
 // A decision is one commit of the inbox. Settling twice therefore equals settling once, and so does a kill at any
 // point followed by another try.
@@ -19,6 +19,7 @@ package recover
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/check"
@@ -31,8 +32,8 @@ import (
 type Sight struct {
 	// Ended says that the asker's own Stop ended the turn.
 	Ended bool
-	// Check is the outcome of the check that ran after that Stop, nil if none ran. Spent says that the entry can go no
-	// further in this delivery: its check may not fail again, or its session takes nothing more.
+	// Check is the outcome of the check that ran after that Stop, nil if none ran. Spent says that this delivery is over
+	// even so: the check may not fail again, or the session takes nothing more.
 	Check *check.Outcome
 	Spent bool
 	// Missing says why the answer does not settle the entry (an effect of a run without its result), "" if it does.
@@ -42,8 +43,7 @@ type Sight struct {
 	// Over is the limit that the entry, its session or the day has reached, or nil.
 	Over *Over
 	Output
-	// Overcome says that a session has gone on since the turn ended in an error. The error is then over, and the policy
-	// decides.
+	// Overcome says that a session has continued since the turn ended in an error. The policy then decides.
 	Overcome bool
 	// Reason is why the entry was not answered, for its dead letter. "" means failed if a failure was recorded, else
 	// orphaned.
@@ -52,19 +52,18 @@ type Sight struct {
 	Charged bool
 }
 
-// Output is what the asker saw of the output of the client whose prompt the entry was, besides its hooks.
+// Output is what the client printed whose prompt the entry was. Its hooks report apart from it.
 type Output struct {
 	Known bool // it was read to the end
 	Began bool // the client came further than its start
 	Asked bool // the model answered
-	// Printed says that no hook told of the turn's end, but the output shows that it ended, with this reply.
+	// Printed says that the output shows the turn's end, with this reply, although no hook reported it.
 	Printed bool
 	Reply   string
-	// Command says that the client took the text for one of its own commands.
-	Command bool
+	Command bool // the client took the text for one of its own commands
 }
 
-// situation is everything that a fate depends on. The functions read the transcript, and are called only if a row asks.
+// situation is everything that a fate depends on. Its functions read the transcript, so a row calls them last.
 type situation struct {
 	Sight
 	d         *inbox.Delivery
@@ -122,14 +121,9 @@ var fates = []fate{
 	{"policy `deadletter`", func(*situation) bool { return true }, setAside(inbox.ReasonOrphaned)},
 }
 
-// decide returns the first row that holds.
+// decide returns the first row that holds. The last row always does.
 func decide(s *situation) fate {
-	for _, f := range fates {
-		if f.holds(s) {
-			return f
-		}
-	}
-	panic("the last row holds always")
+	return fates[slices.IndexFunc(fates, func(f fate) bool { return f.holds(s) })]
 }
 
 func verdictIs(kind inbox.VerdictKind) func(*situation) bool {
@@ -147,7 +141,7 @@ func (s *situation) checkIs(v check.Verdict) bool { return s.Check != nil && s.C
 // checked reports whether nothing is left to check. A passed check counts only for the turn that it ran after.
 func (s *situation) checked() bool { return s.d.Check == nil || s.Ended && s.checkIs(check.Passed) }
 
-// ended reports whether the turn came to its end, whatever its work is worth.
+// ended reports whether the turn came to its end, whether or not its work passes the check.
 func (s *situation) ended() bool {
 	if c := s.d.Check; c != nil && (c.Status == inbox.CheckRuns || c.Status == inbox.CheckUnable) {
 		return true
@@ -178,9 +172,9 @@ type writes struct {
 	what   string // the wording of docs/design.md
 	action Action
 	reason inbox.Reason // of the dead letter; "" for the reason of the sight
-	// failure is what kept the entry from being answered, for its dead letter: without a name, what is known already.
+	// failure returns the error for the dead letter. If it returns no name, the recorded failure stays.
 	failure func(*situation) (name, message string)
-	// why is the reason of a `redeliver`. counts says that the attempt counts, and waits that the entry is scheduled if
+	// why is the reason of a `redeliver`. counts says that the attempt counts. waits says that the entry is scheduled if
 	// its agent named a time.
 	why           func(*situation) string
 	counts, waits bool
@@ -218,7 +212,7 @@ func setAside(reason inbox.Reason) writes {
 	return writes{what: "a dead letter `" + string(reason) + "`", action: DeadLettered, reason: reason}
 }
 
-// setAsideFor sets the entry aside with an error: failure, and what why returns. with is the table's word for the latter.
+// setAsideFor sets the entry aside with the error failure and the message that why returns, which with describes.
 func setAsideFor(reason inbox.Reason, failure, with string, why func(*situation) string) writes {
 	w := setAside(reason)
 	w.what += with

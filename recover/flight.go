@@ -18,9 +18,9 @@ type Stop struct {
 	TaskLimit  time.Duration // how long an entry waits for tasks that its turn left running
 }
 
-// Flight is an entry in flight as an asker sees it: the delivery, the evidence kept with it, what the inbox knew of it, and
-// the asker's own event. It changes nothing. Transcripts and other processes are looked at only where a decision depends
-// on them; at most Stops, none does.
+// Flight is an entry in flight as an asker sees it: the delivery, its evidence, what else the inbox knows of it, and the
+// asker's own event. Its methods change nothing. They read transcripts and inspect other processes only where a decision
+// depends on these, as at few Stops it does.
 type Flight struct {
 	Evidence
 	Entry *inbox.Delivery
@@ -30,8 +30,8 @@ type Flight struct {
 
 // noted is what the inbox knows of a delivery beside the delivery itself.
 type noted struct {
-	session   func() inbox.Session // the entry's; decoded once, and only if something depends on it
-	handed    bool                 // there is a note that the text went out
+	session   func() inbox.Session // the entry's, decoded at the first call
+	handed    bool                 // a hook noted that the text went out
 	responded bool                 // the flag file is there
 }
 
@@ -57,7 +57,7 @@ func (f *Flight) Elsewhere() *Owner {
 	return nil
 }
 
-// SameClient reports whether the client around the asking hook got the entry. Its session may have another id by now.
+// SameClient reports whether the client around the asking hook got the entry, in this session or an earlier one.
 func (f *Flight) SameClient() bool {
 	if pid := f.by.Client.PID; pid != 0 && f.PID != 0 {
 		return pid == f.PID && f.Life() == machine.Alive
@@ -65,8 +65,8 @@ func (f *Flight) SameClient() bool {
 	return f.inSession()
 }
 
-// isClient reports whether the asker's client is the very process that got the entry. The id alone does not tell: in
-// containers it is often 1.
+// isClient reports whether the asker's client is the very process that got the entry. The id alone proves nothing,
+// because in containers it is often 1.
 func (f *Flight) isClient() bool {
 	pid := f.by.Client.PID
 	if pid == 0 && f.PID == 0 {
@@ -77,7 +77,7 @@ func (f *Flight) isClient() bool {
 
 func (f *Flight) inSession() bool { return f.by.Stop.SessionID == f.Entry.SessionID }
 
-// restart says whether a session has started again since the delivery.
+// restart is whether a session has started again since the delivery.
 type restart int
 
 const (
@@ -86,7 +86,7 @@ const (
 	restartUnknown // an earlier release delivered it, or its journal is gone
 )
 
-// restarted tells a resumed session from one whose turn a person ended: only the resumed one has started again.
+// restarted distinguishes a resumed session, which has started again, from one whose turn a person ended.
 func (f *Flight) restarted() restart {
 	s := f.session()
 	if s.StartedAt == nil {
@@ -105,7 +105,7 @@ func (f *Flight) restarted() restart {
 	return notRestarted // also if an earlier release noted the start, which then came before the delivery
 }
 
-// byBlock returns the lookup of an entry that a Stop handed over, in this transcript.
+// byBlock returns the entry as a text that a Stop handed over, to search for in this transcript.
 func (f *Flight) byBlock(transcript string) agent.Delivery {
 	return agent.Delivery{
 		Path: transcript, Size: f.TranscriptSize, Text: f.Handed(f.Entry), PromptID: f.Entry.PromptID,
@@ -113,8 +113,8 @@ func (f *Flight) byBlock(transcript string) agent.Delivery {
 	}
 }
 
-// ofOneProcess returns the lookup of an entry that a Stop handed over. Only lines written by the process that got the
-// entry count; known is false if they cannot be told from others.
+// ofOneProcess is byBlock for the lines that the process wrote that got the entry. known is false if these cannot be
+// distinguished from others.
 func (f *Flight) ofOneProcess() (seen agent.Delivery, known bool) {
 	if f.Woken || f.Prompted || f.TranscriptSize < 0 || f.Transcript == "" {
 		return seen, false
@@ -137,8 +137,8 @@ func (f *Flight) Woke(promptID string) bool {
 	return agent.Delivery{Path: f.Transcript, Size: max(0, f.TranscriptSize), Text: f.Handed(f.Entry)}.Seen().Woke(promptID)
 }
 
-// prompt returns the lookup of an entry that was the session's prompt. A bound delivery names its own transcript;
-// otherwise path and size are used.
+// prompt returns the entry as the session's prompt, to search for in the transcript. A bound delivery names its own
+// transcript; any other is searched for in path, from size on.
 func (f *Flight) prompt(path string, size int64) claude.Prompted {
 	if f.IsBound() {
 		path, size = f.Transcript, f.TranscriptSize
@@ -149,8 +149,8 @@ func (f *Flight) prompt(path string, size int64) claude.Prompted {
 	return claude.Prompted{Path: path, Size: size, Text: f.Entry.Text(), PromptID: f.Entry.PromptID}
 }
 
-// sinceStart returns that lookup in the transcript of the client that got the prompt. known is false if no hook has
-// told of that client.
+// sinceStart is prompt for the transcript of the client that got the entry. known is false if no hook has reported that
+// client's start.
 func (f *Flight) sinceStart() (seen claude.Prompted, known bool) {
 	path, size := "", int64(0)
 	if known = Started(f.session(), f.Entry); known {
@@ -159,13 +159,13 @@ func (f *Flight) sinceStart() (seen claude.Prompted, known bool) {
 	return f.prompt(path, size), known
 }
 
-// Started reports whether a hook has told of the start of the session's client since the delivery.
+// Started reports whether a hook has reported the start of the session's client since the delivery.
 func Started(s inbox.Session, d *inbox.Delivery) bool {
 	return s.ID != "" && d.DeliveredSeq != 0 && s.StartedSeq >= d.DeliveredSeq
 }
 
-// StartSize returns how long the transcript of the asker's session, which is s, was in bytes when the client started
-// whose prompt the entry is. It is -1 if no hook has told of that start.
+// StartSize returns the size in bytes that the transcript of the asker's session s had when the client started whose
+// prompt the entry is. It returns -1 if no hook has reported that start.
 func (f *Flight) StartSize(s inbox.Session) int64 {
 	if path, size := agent.StartOf(s.StartNote); Started(s, f.Entry) && path == f.by.Stop.TranscriptPath {
 		return size
@@ -173,20 +173,19 @@ func (f *Flight) StartSize(s inbox.Session) int64 {
 	return -1
 }
 
-// Kept reports whether the client has kept a conversation of the session, so that it can resume it.
+// Kept reports whether the client has kept the session's conversation and can resume it.
 func Kept(s inbox.Session) bool {
 	path, _ := agent.StartOf(s.StartNote)
 	return claude.TranscriptSize(path) > 0
 }
 
-// Failed reports whether the transcript shows that an API error ended the entry's turn without the client telling a
-// hook: see [agent.Seen].
+// Failed reports whether the transcript shows an API error that ended the entry's turn and that no hook reports: see
+// [agent.Seen].
 func (f *Flight) Failed() (at time.Time, name, message string, failed bool) {
 	return f.byBlock(f.Transcript).Seen().Failed()
 }
 
-// unreportedFailure returns the API error that ended the entry's turn if only the transcript shows it, because the client told
-// no hook.
+// unreportedFailure is [Flight.Failed] if nothing that is known decides without it.
 func (f *Flight) unreportedFailure(s Sight) (at time.Time, name, message string, untold bool) {
 	if s.Ended || s.NotHandedOver || s.Over != nil || f.Entry.Failure != nil || f.Entry.Verdict != nil {
 		return at, "", "", false
@@ -197,7 +196,6 @@ func (f *Flight) unreportedFailure(s Sight) (at time.Time, name, message string,
 // finished reports whether the transcript proves that the entry's turn ended, and returns its reply.
 func (f *Flight) finished() (reply string, finished bool) {
 	if f.Prompted {
-		// A bound delivery names its own transcript.
 		if seen, known := f.sinceStart(); known || f.IsBound() {
 			return seen.Finished()
 		}
@@ -212,7 +210,7 @@ func (f *Flight) unreached(out Output) bool {
 	in := f.by.Stop
 	switch {
 	case f.Woken:
-		// The client tells a hook before it asks the model; an earlier prompt proves that the hook works in this session.
+		// The client runs a hook before it asks the model. An earlier prompt proves that the hook works in this session.
 		return f.session().PromptedAt != nil && !f.Bound && !f.Woke("")
 	case in != nil && f.Prompted && f.Start == f.by.Start:
 		return false // a turn of its client ends, and may have been its text
@@ -225,8 +223,8 @@ func (f *Flight) unreached(out Output) bool {
 	return known && seen.Seen().Missed()
 }
 
-// neverPrompted reports whether certainly no model was asked about the text. The client tells its hooks first of the
-// session's start, and then of each prompt before it asks the model.
+// neverPrompted reports whether certainly no model was asked about the text. The client runs hooks at the session's
+// start, and then at each prompt before it asks the model.
 func (f *Flight) neverPrompted(out Output) bool {
 	seen, started := f.sinceStart()
 	switch {
@@ -234,7 +232,7 @@ func (f *Flight) neverPrompted(out Output) bool {
 		return false
 	case out.Known && !out.Began:
 		return true
-	case out.Known && !started, f.Entry.DeliveredSeq == 0: // it went on, and no hook reported it; the hand-over note is gone
+	case out.Known && !started, f.Entry.DeliveredSeq == 0: // no hook reported what it did; the hand-over note is gone
 		return false
 	case !f.handed:
 		return true

@@ -26,8 +26,8 @@ func (h Hold) Any() bool {
 	return h.Paused != nil || h.Backoff != nil || h.Stopping != nil || h.Owner != nil
 }
 
-// Held returns what keeps delivery back now. It notes the settings, and pauses delivery if the day has reached
-// its limit. The caller commits.
+// Held returns what keeps delivery back now. It notes the settings, and pauses delivery once the day has reached its
+// limit. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
 	tx.Money().NoteLimit(a.Limits.Day.JSON())
 	if a.Checks != nil {
@@ -65,23 +65,23 @@ func PauseForDay(tx *inbox.Tx, over *Over) error {
 const mostSettled = 100
 
 // Next returns the entry to deliver, as [inbox.Tx.Next] does. On the way it settles entries that were resolved
-// elsewhere, and sets aside those whose earlier deliveries, or whose run, have reached a limit. The error matches
-// [inbox.ErrMore] if it settled so many that the caller has to commit and ask again. Call [Held] first.
+// elsewhere, and sets aside those that [Asker.refuse] refuses. After mostSettled of them the error matches
+// [inbox.ErrMore]: the caller commits and calls again. Call [Held] first.
 func Next(tx *inbox.Tx, a Asker, still inbox.Mark) (inbox.Entry, error) {
 	for range mostSettled {
 		e, err := tx.Next(still)
 		if err != nil {
 			return e, err
 		}
-		_, ofRun := effect.MarkIn(e.Metadata)
-		if ofRun && a.Elsewhere == nil {
-			return e, nil // the hook that delivers it refuses it if need be
-		}
-		if ofRun {
-			switch why, err := a.Elsewhere(e); {
-			case err != nil:
+		if _, ofRun := effect.MarkIn(e.Metadata); ofRun {
+			if a.Elsewhere == nil {
+				return e, nil // the hook that delivers it refuses it if need be
+			}
+			why, err := a.Elsewhere(e)
+			if err != nil {
 				return e, err
-			case why != "":
+			}
+			if why != "" {
 				a.note("entry %s is settled without a delivery: %s", e.ID, why)
 				if err := tx.ResolveElsewhere(e, why); err != nil {
 					return e, err
@@ -110,7 +110,7 @@ func (a Asker) ChecksOf(e inbox.Entry) ([]string, error) {
 }
 
 // InvalidLimits returns what is wrong with the limits of an entry that was never delivered, or nil. raised is
-// [inbox.Tx.IsRaised].
+// IsRaised of the transaction's money.
 func InvalidLimits(e inbox.Entry, raised func(entryID string) bool) error {
 	parse := budget.ParseSent
 	if raised(e.EntryID) {
@@ -120,8 +120,8 @@ func InvalidLimits(e inbox.Entry, raised func(entryID string) bool) error {
 	return err
 }
 
-// refuse sets aside the entry that tx.Next just returned if the checks that it asks for cannot be run, its limits
-// cannot be parsed, or its earlier deliveries have reached them.
+// refuse sets aside the entry that tx.Next just returned if its checks cannot be run, its limits cannot be parsed, or
+// its earlier deliveries have reached them.
 func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
 	if _, err := a.ChecksOf(e); err != nil {
 		return true, tx.Refuse(e, inbox.ReasonCheck, err.Error())
@@ -141,8 +141,8 @@ func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
 	return true, tx.Refuse(e, inbox.ReasonOverBudget, figures+attempts(e.Attempt-1))
 }
 
-// Waiting reports whether an entry waits or is in flight, and what keeps it back. Those who start sessions call it.
-// The caller commits, even if the error matches [inbox.ErrMore].
+// Waiting reports whether an entry waits or is in flight, and what keeps it back, for those who start sessions. The
+// caller commits, even if the error matches [inbox.ErrMore].
 func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
 	if h, err = Held(tx, a); err != nil {
 		return h, false, err
@@ -163,8 +163,8 @@ func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
 	return h, err == nil, err
 }
 
-// TakeBack settles the next entry without a delivery if is reports that it was resolved elsewhere; why says where.
-// The caller commits.
+// TakeBack settles the next entry without a delivery if is reports true for it: why says where it was resolved. The
+// caller commits.
 func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, err error) {
 	e, err := tx.Next(inbox.Mark{})
 	switch {
@@ -177,8 +177,8 @@ func TakeBack(tx *inbox.Tx, is func(inbox.Entry) bool, why string) (taken bool, 
 }
 
 // HoldDelivery stops delivery after an error that ended a turn: for a while, or until somebody resumes it if only a
-// person can fix the cause. ours says that the turn was an entry's; any other turn changes nothing while delivery is
-// already held. The caller commits.
+// person can fix the cause. ours says that the turn was an entry's. Any other turn changes nothing while delivery is
+// held already. The caller commits.
 func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	remedy := claude.RemedyFor(f.Error, f.Message)
 	if remedy.Person {
@@ -197,7 +197,7 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 		streak++
 	}
 	length, named := remedy.Backoff(streak, rand.Float64()), false
-	told := f.At.Local() // when the error named its time: its turn may be settled long after that
+	told := f.At.Local() // when the error named its time, which may be long before its turn is settled
 	if f.At.IsZero() || time.Until(told) > 0 {
 		told = time.Now()
 	}

@@ -58,9 +58,9 @@ func (o Owner) String() string {
 	return fmt.Sprintf("the entry %s is with %s, which lives", words.Name(o.entry.ID(), o.entry.EntryID), who)
 }
 
-// MaySpeak returns why a process may not say what becomes of the entry in flight, or nil. The nearest client above the
-// process must have the entry. With person set, a person may speak too: a process with no client above it, and with no
-// other session in its environment.
+// MaySpeak returns why a process may give no verdict on the entry in flight, or nil. The nearest client above the process
+// must have the entry. With person set, a person may speak too: a process with no client above it, and with no other
+// session in its environment.
 func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool) error {
 	e, owner := EvidenceOf(d), 0
 	life := machine.LifeOf(e.Boot, e.Namespace, e.PID, e.ProcessStart)
@@ -89,8 +89,7 @@ func InSession(pid int, sessions []inbox.Session) bool {
 	return session != "" || client != 0
 }
 
-// WorksOn returns why a process may say nothing to an inbox at all: it belongs to a session that the inbox does not
-// know.
+// WorksOn returns an error if a process belongs to a session that the inbox does not know.
 func WorksOn(pid int, sessions []inbox.Session) error {
 	client, session := callerOf(pid, 0, sessions)
 	if session == "" && client == 0 || slices.ContainsFunc(sessions, func(s inbox.Session) bool {
@@ -101,8 +100,8 @@ func WorksOn(pid int, sessions []inbox.Session) error {
 	return fmt.Errorf("this is of session %s, which does not work on this inbox", words.Short(session))
 }
 
-// WorkingDir returns the directory of the session that a process belongs to: the client's, or this process's own if
-// that is unknown. ok is false for a person's process.
+// WorkingDir returns the directory of the session that a process belongs to: the client's, or if that is unknown, this
+// process's own. ok is false for a person's process.
 func WorkingDir(pid int, sessions []inbox.Session) (dir string, ok bool) {
 	client, session := callerOf(pid, 0, sessions)
 	if client == 0 && session == "" {

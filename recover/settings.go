@@ -14,16 +14,14 @@ import (
 
 // Over is a limit that was reached: that of a day, or one of the entry in flight.
 type Over struct {
-	// Figures say in words how much was spent, of how much.
-	Figures string
-	// Alone says that the entry in flight alone reached the limit, its own or that of a day, so no other day would take it
-	// further.
+	Figures string // how much was spent, of how much, in words
+	// Alone says that the entry in flight reached the limit by itself, its own or a day's, so that another day would not
+	// help.
 	Alone bool
-	// Seq is the DeliveredSeq of the delivery that was judged.
-	Seq int64
+	Seq   int64 // the DeliveredSeq of the delivery that was judged
 }
 
-// Of returns the limit if it was this delivery that reached it, else nil.
+// Of returns the limit if this delivery reached it, else nil.
 func (o *Over) Of(d *inbox.Delivery) *Over {
 	if o != nil && o.Seq == d.DeliveredSeq {
 		return o
@@ -58,23 +56,23 @@ func Judge(d *inbox.Delivery, l budget.Plan, s inbox.Spending) *Over {
 	return over
 }
 
-// OverTime returns the limit if the entry in flight has reached its limit of time, else nil. Its hook looks only
-// between two requests, and cannot end a long request or tool.
+// OverTime returns the limit if the entry in flight has reached its limit of time, else nil. A hook can call it only
+// between two requests, so a long request or tool ends late.
 func OverTime(d *inbox.Delivery, flags budget.Plan) *Over {
 	l := LimitsOf(d, flags)
 	if l.Entry.Time == 0 {
-		return nil // Took asks the system for the session's process
+		return nil // Judge would inspect the session's process
 	}
 	return Judge(d, l, inbox.Spending{})
 }
 
 const priceless = " went to a model whose price nobody knows, so that no limit in dollars holds"
 
-// WantsPrice reports whether a pause is that of a day whose limit could not be enforced. Midnight ends it, and the first
-// request after that begins it anew, until a person says the price.
+// WantsPrice reports whether p paused a day whose limit could not be enforced. Midnight ends that pause, and the next
+// request begins it anew until a person states the price.
 func WantsPrice(p *inbox.Pause) bool { return p.OfLimit() && strings.Contains(p.Reason, priceless) }
 
-// withoutPrice says that a limit in dollars counts as reached because it could not be enforced.
+// withoutPrice returns the figures of a limit in dollars that counts as reached because it could not be enforced.
 func withoutPrice(requests int64) string {
 	return words.Count(int(requests), "request", "requests") + priceless + ": say the price in heartbeat/prices.toml (see heartbeat costs --prices)"
 }
@@ -96,8 +94,8 @@ func DayLimit(a *inbox.Account) budget.Limits {
 	return l
 }
 
-// NearDay says in words how much was spent today, of how much, from four fifths of the day's limit up to the limit, and
-// returns "" otherwise: a person is told once a day.
+// NearDay returns in words how much was spent today, of how much, from four fifths of the day's limit up to the limit,
+// and "" otherwise.
 func NearDay(day budget.Limits, today price.Amount) string {
 	most := budget.Limits{Nanos: day.Nanos / 5 * 4, Tokens: day.Tokens / 5 * 4}
 	_, over := day.Over(budget.Spent{Amount: today})
@@ -107,7 +105,7 @@ func NearDay(day budget.Limits, today price.Amount) string {
 	return "today cost " + figures(today, most, day)
 }
 
-// figures says how much was spent of the limit, by the part of it that reached has.
+// figures returns how much was spent of the limit, in dollars if a reached the dollars of reached, else in tokens.
 func figures(a price.Amount, reached, limit budget.Limits) string {
 	if reached.Nanos > 0 && a.Dollars && a.Nanos >= reached.Nanos {
 		return budget.USD(a.Nanos, limit.Nanos)
@@ -122,7 +120,7 @@ func attempts(n int) string {
 	return " in " + words.Count(n, "attempt", "attempts")
 }
 
-// Policy says what becomes of an orphan.
+// Policy is what becomes of an orphan.
 type Policy string
 
 // The policies.
@@ -131,7 +129,7 @@ const (
 	DeadLetter Policy = "deadletter"
 	// Retry delivers it again while its attempts last, and then makes it a dead letter.
 	Retry Policy = "retry"
-	// Drop forgets it: the sender sends it again.
+	// Drop forgets it, for senders that send it again.
 	Drop Policy = "drop"
 )
 
@@ -146,8 +144,7 @@ type Settings struct {
 	Chosen      bool
 	MaxAttempts int // DefaultMaxAttempts if 0
 	Limits      budget.Plan
-	// Checks are the checks of the wiring. An asker without them (nil) delivers nothing, and refuses no entry for its
-	// checks.
+	// Checks are the checks of the wiring. An asker without them (nil) delivers nothing, so it refuses no entry for them.
 	Checks *check.Set
 }
 
@@ -171,7 +168,7 @@ type Asker struct {
 	Stop *Stop
 	// Force is a person's order to take the entry from an owner that lives.
 	Force bool
-	// Elsewhere says why the entry of a babysitter run need not be delivered, "" if it must be. If Elsewhere is nil,
+	// Elsewhere returns why the entry of a babysitter run need not be delivered, "" if it must be. If Elsewhere is nil,
 	// such entries are left to the hook that delivers them.
 	Elsewhere func(inbox.Entry) (why string, err error)
 	// Note gets sentences for people; nil drops them.

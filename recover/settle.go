@@ -49,8 +49,8 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 			a.note("what the session spent is not all counted: %v", err)
 		}
 	}
-	at, name, message, untold := f.unreportedFailure(sight)
-	if untold {
+	at, name, message, unreported := f.unreportedFailure(sight)
+	if unreported {
 		if err := tx.In(f.Entry.SessionID).FailAt(at, name, message); err != nil {
 			return Report{Action: None}, err
 		}
@@ -61,7 +61,7 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 		}
 	}
 	f.Entry = tx.InFlight() // with the charges and the failure that were just noted
-	s := f.situation(sight, untold)
+	s := f.situation(sight, unreported)
 	row := decide(s)
 	report := reportOf(s.d, row.action)
 	report.Verdict = s.decidingVerdict()
@@ -74,17 +74,17 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	if s.failure == nil || s.Over != nil {
 		return report, nil
 	}
-	said := s.d.Verdict != nil
-	if !said {
+	ours := s.d.Verdict == nil // else the verdict decided, and not the failure
+	if ours {
 		report.Failure = s.failure
 	}
-	if s.Overcome && !said {
-		return report, nil // a session has gone on since
+	if s.Overcome && ours {
+		return report, nil // a session has continued since
 	}
-	return report, HoldDelivery(tx, s.failure, !said)
+	return report, HoldDelivery(tx, s.failure, ours)
 }
 
-// write writes what a fate says, in the caller's commit. reason is that of a dead letter.
+// write applies a fate in the caller's commit. reason is that of a dead letter.
 func (w writes) write(tx *inbox.Tx, s *situation, reason inbox.Reason) error {
 	switch w.action {
 	case Answered:
@@ -113,15 +113,16 @@ func (w writes) write(tx *inbox.Tx, s *situation, reason inbox.Reason) error {
 		}
 		return tx.DeadLetter(reason)
 	}
-	return nil // it is left alone
+	return nil // Owned: nothing changes
 }
 
-// situation is what a fate depends on, once the entry is charged. untold says that only the transcript showed the failure.
-func (f *Flight) situation(sight Sight, untold bool) *situation {
+// situation returns what the fate of the charged entry depends on. unreported says that only the transcript showed its
+// failure.
+func (f *Flight) situation(sight Sight, unreported bool) *situation {
 	a := f.by
 	mark, ofRun := effect.MarkOf(f.Entry)
 	s := &situation{Sight: sight, d: f.Entry, policy: a.policyFor(ofRun), used: f.Entry.Attempt >= cmp.Or(a.MaxAttempts, DefaultMaxAttempts)}
-	if !s.Ended && !s.NotHandedOver && (!s.Overcome || untold) {
+	if !s.Ended && !s.NotHandedOver && (!s.Overcome || unreported) {
 		s.failure = f.Entry.Failure
 	}
 	if s.Ended {
@@ -137,7 +138,7 @@ func (f *Flight) situation(sight Sight, untold bool) *situation {
 	return s
 }
 
-// decidingVerdict returns the agent's verdict if that decided the fate, else "".
+// decidingVerdict returns the agent's verdict if it decided the fate, else "".
 func (s *situation) decidingVerdict() inbox.VerdictKind {
 	v := s.d.Verdict
 	switch {
@@ -203,7 +204,7 @@ func (r Report) String() string {
 	case Cleared:
 		return entry + " was answered before: only its note was left, and is gone"
 	case Answered:
-		return entry + " was answered, as the transcript tells, although the end of its turn was not noted"
+		return entry + " was answered, as the transcript shows, although no hook noted the end of its turn"
 	case DeadLettered:
 		return fmt.Sprintf("%s is a dead letter (%s)", entry, r.Reason)
 	case Requeued:

@@ -10,25 +10,25 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// StopMeaning is what a Stop says about the entry in flight.
+// StopMeaning is what a Stop means for the entry in flight.
 type StopMeaning int
 
-// What a Stop says.
+// The meanings.
 const (
 	TurnEnded  StopMeaning = iota + 1 // it ends the entry's turn
 	SameStop                          // it is the Stop that delivered the entry
 	Unproven                          // it may be that Stop, and no transcript shows that it is another
-	WentOn                            // the entry's session goes on with another prompt
+	WentOn                            // the entry's session works on another prompt
 	LeftBehind                        // the entry's session is gone, or was resumed
-	Pending                           // the entry's session has not picked it up, or works on it
+	Pending                           // the entry's session has yet to pick it up, or works on it
 	Unsure                            // the transcript, written late, may show it soon
 )
 
-// StopMeans returns what the asker's Stop says about the entry. It changes nothing. patient says that there is still time to
-// wait for a transcript; waitFor is the one that may soon show more to a Stop that is [Unsure].
+// StopMeans returns what the asker's Stop means for the entry. It changes nothing. patient says that there is still time
+// to wait for a transcript. If the Stop is [Unsure], waitFor is the transcript that may soon show more.
 //
-// Without a client's input the flag file alone counts, as in heartbeat-rs: it is there once the entry was answered.
-func (f *Flight) StopMeans(patient bool) (says StopMeaning, waitFor string) {
+// Without a client's input the flag file alone decides, as in heartbeat-rs: it is there once the entry was answered.
+func (f *Flight) StopMeans(patient bool) (means StopMeaning, waitFor string) {
 	in := f.by.Stop
 	switch {
 	case in == nil && f.responded:
@@ -38,19 +38,19 @@ func (f *Flight) StopMeans(patient bool) (says StopMeaning, waitFor string) {
 	case f.Woken:
 		return f.meansForWoken(), ""
 	case f.Prompted:
-		if says, waitFor = f.meansForPrompt(patient); says != 0 {
-			return says, waitFor
+		if means, waitFor = f.meansForPrompt(patient); means != 0 {
+			return means, waitFor
 		}
 	case f.inSession() && f.inPrompt():
-		if says, waitFor = f.meansIfDelivering(patient); says != 0 {
-			return says, waitFor
+		if means, waitFor = f.meansIfDelivering(patient); means != 0 {
+			return means, waitFor
 		}
 		if f.Entry.PromptID != "" || in.StopHookActive {
 			return f.meansIfLater(patient)
 		}
 	}
 	if f.Held && f.inSession() && f.restarted() == notRestarted && f.isClient() {
-		// A person's turn has ended. Tasks that the client no longer lists ended during it.
+		// A person's turn has ended. The tasks that the client no longer lists ended during it.
 		if len(f.TasksLeft()) > 0 {
 			return Pending, ""
 		}
@@ -59,10 +59,10 @@ func (f *Flight) StopMeans(patient bool) (says StopMeaning, waitFor string) {
 	return f.leftBehind(), ""
 }
 
-// meansIfDelivering recognises a second hook of the Stop that delivered the entry. A process that started before the
-// delivery cannot bring the answer; one with different input does. If the input is the same, as when the model repeats
-// itself, the transcript decides; if it cannot, nothing counts as an answer. 0 means that this is a later Stop.
-func (f *Flight) meansIfDelivering(patient bool) (says StopMeaning, waitFor string) {
+// meansIfDelivering recognises a second hook of the Stop that delivered the entry. A hook that started before the
+// delivery cannot bring the answer; one with other input does. If the input is the same, as when the model repeats
+// itself, the transcript decides. If it cannot, nothing counts as an answer. 0 means that this is a later Stop.
+func (f *Flight) meansIfDelivering(patient bool) (means StopMeaning, waitFor string) {
 	in := f.by.Stop
 	switch {
 	case f.TranscriptSize < 0:
@@ -72,22 +72,22 @@ func (f *Flight) meansIfDelivering(patient bool) (says StopMeaning, waitFor stri
 	case !f.sameInput():
 		return 0, ""
 	case in.Background || in.TranscriptPath == "":
-		return SameStop, "" // in the background, an answer that shows may be to a later Stop
+		return SameStop, "" // for a hook in the background, a visible answer may belong to a later Stop
 	}
 	seen := f.byBlock(in.TranscriptPath).Seen()
 	switch {
 	case seen.Answered() || seen.NextTurn() != handed.Unknown:
 		return 0, ""
-	case patient: // a session's first turns may end before its transcript exists
+	case patient: // a session's first turns may end before the transcript exists
 		return Unsure, in.TranscriptPath
 	}
 	return Unproven, ""
 }
 
-// meansIfLater judges a later Stop of the turn that the entry was delivered in. Another hook may have made that turn go
-// on, so without a note that the text went out, the transcript has to show that the model had it.
-func (f *Flight) meansIfLater(patient bool) (says StopMeaning, waitFor string) {
-	if f.handed || !f.Notes { // the hook notes when the text goes out
+// meansIfLater judges a later Stop of the turn in which the entry was delivered. Another hook may have continued that
+// turn. So if no hook noted that the text went out, the transcript has to show that the model had it.
+func (f *Flight) meansIfLater(patient bool) (means StopMeaning, waitFor string) {
+	if f.handed || !f.Notes { // hooks of earlier releases note nothing
 		return TurnEnded, ""
 	}
 	switch f.byBlock(f.Transcript).Seen().NextTurn() {
@@ -102,8 +102,8 @@ func (f *Flight) meansIfLater(patient bool) (says StopMeaning, waitFor string) {
 	return LeftBehind, ""
 }
 
-// meansForWoken judges an entry that was to wake its session. The client announces the text in a prompt; the turn of that
-// prompt is the entry's. Until then the client queues it behind what a person has typed.
+// meansForWoken judges an entry that was to wake its session. The client queues the text behind what a person has typed,
+// and then announces it in a prompt. The turn of that prompt is the entry's.
 func (f *Flight) meansForWoken() StopMeaning {
 	in := f.by.Stop
 	switch {
@@ -119,9 +119,9 @@ func (f *Flight) meansForWoken() StopMeaning {
 	return f.leftBehind()
 }
 
-// meansForPrompt judges an entry that a client was started with. Its turn is that of the prompt to which the client's
-// hook bound it; if that hook was killed, the transcript tells. 0 means that this Stop ends another turn.
-func (f *Flight) meansForPrompt(patient bool) (says StopMeaning, waitFor string) {
+// meansForPrompt judges an entry with which a client was started. Its turn is that of the prompt to which the client's
+// hook bound it. If that hook was killed, the transcript decides. 0 means that this Stop ends another turn.
+func (f *Flight) meansForPrompt(patient bool) (means StopMeaning, waitFor string) {
 	in, ours := f.by.Stop, f.by.Start == f.Start
 	switch {
 	case !ours && f.by.Start != "" || ours && f.startedBefore(): // a Stop of an earlier client
@@ -135,8 +135,8 @@ func (f *Flight) meansForPrompt(patient bool) (says StopMeaning, waitFor string)
 	return 0, ""
 }
 
-// leftBehind tells a turn that a person ended from a session that is gone. If that session lives elsewhere, settling
-// finds that the entry has an owner.
+// leftBehind distinguishes a turn that a person ended from a session that is gone. If that session lives elsewhere,
+// [Settle] leaves the entry to it.
 func (f *Flight) leftBehind() StopMeaning {
 	if f.inSession() && f.restarted() != restarted {
 		return WentOn
@@ -151,7 +151,7 @@ func (f *Flight) startedBefore() bool {
 	return f.Boot != "" && f.Boot == machine.BootID() && f.by.Stop.Began <= f.SinceBoot
 }
 
-// sameInput reports whether this Stop says what the one said that delivered.
+// sameInput reports whether this Stop has the input of the Stop that delivered the entry.
 func (f *Flight) sameInput() bool {
 	return f.by.Stop.StopHookActive == f.Active && f.repeats()
 }
@@ -176,7 +176,7 @@ func (a Asker) EndsLate(d *inbox.Delivery, wentOut bool) bool {
 	return (wentOut || !f.Notes) && (f.TranscriptSize < 0 || !f.sameInput())
 }
 
-// TasksLeft returns the tasks that the entry's turn left running, and for which the entry waits.
+// TasksLeft returns the tasks that the entry's turn left running and for which the entry waits.
 func (f *Flight) TasksLeft() []claude.Task {
 	if f.Over(f.by.Stop.TaskLimit) {
 		return nil
@@ -184,7 +184,7 @@ func (f *Flight) TasksLeft() []claude.Task {
 	return f.Running(f.by.Stop.Tasks)
 }
 
-// LastReply returns what the entry's last turn said. The turn that ends may be a person's instead.
+// LastReply returns the reply of the entry's last turn, which may have ended before the turn of this Stop.
 func (f *Flight) LastReply() string {
 	in := f.by.Stop
 	switch {
@@ -207,6 +207,6 @@ func (f *Flight) resultTasks() json.RawMessage {
 	for i := range tasks {
 		tasks[i].CutOff = in.Event == claude.EventSessionEnd || slices.ContainsFunc(in.Tasks, func(t claude.Task) bool { return t.ID == tasks[i].ID })
 	}
-	raw, _ := json.Marshal(tasks) // they were JSON before
+	raw, _ := json.Marshal(tasks) // what was JSON encodes again
 	return raw
 }

@@ -174,9 +174,9 @@ func TestSays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := c.flight(t)
-			says, waitFor := f.StopMeans(!c.impatient)
-			assert.Equal(t, c.want, says)
-			if says == Unsure {
+			means, waitFor := f.StopMeans(!c.impatient)
+			assert.Equal(t, c.want, means)
+			if means == Unsure {
 				assert.Equal(t, "t.jsonl", filepath.Base(waitFor))
 			} else {
 				assert.Empty(t, waitFor)
@@ -197,16 +197,16 @@ func TestSaysWithoutAClient(t *testing.T) {
 	_, err = tx.Deliver(e, inbox.Recipient{})
 	require.NoError(t, err)
 	require.NoError(t, tx.Commit())
-	says, _ := Asker{}.Flight(tx).StopMeans(true)
-	assert.Equal(t, LeftBehind, says)
+	means, _ := Asker{}.Flight(tx).StopMeans(true)
+	assert.Equal(t, LeftBehind, means)
 	require.NoError(t, tx.Close())
 
 	require.NoError(t, os.WriteFile(filepath.Join(box.Dir(), ".responded"), nil, 0o600))
 	tx, err = box.Begin(t.Context())
 	require.NoError(t, err)
 	defer func() { require.NoError(t, tx.Close()) }()
-	says, _ = Asker{}.Flight(tx).StopMeans(true)
-	assert.Equal(t, TurnEnded, says)
+	means, _ = Asker{}.Flight(tx).StopMeans(true)
+	assert.Equal(t, TurnEnded, means)
 }
 
 // In a container every client has process number 1. Another process with that number, or one known only by number, is

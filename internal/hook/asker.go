@@ -11,7 +11,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// asker returns this hook as one who asks what becomes of entries.
+// asker returns this hook as an asker of package recover.
 func (h *hook) asker() recovery.Asker {
 	a := recovery.Asker{
 		Settings: h.Orphan, Box: h.box, Client: inbox.Process{PID: h.clientPID()}, Start: h.Start,
@@ -27,23 +27,23 @@ func (h *hook) asker() recovery.Asker {
 // flight returns the entry that tx has in flight, or nil.
 func (h *hook) flight(tx *inbox.Tx) *recovery.Flight { return h.asker().Flight(tx) }
 
-// judge returns the entry that tx has in flight, or nil, and what this Stop says about it.
+// judge returns the entry that tx has in flight, or nil, and what this Stop means for it.
 func (h *hook) judge(tx *inbox.Tx) (*recovery.Flight, recovery.StopMeaning) {
 	f := h.flight(tx)
 	if f == nil {
 		return nil, 0
 	}
-	says, waitFor := f.StopMeans(h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline))
-	switch says {
+	means, waitFor := f.StopMeans(h.watched.deadline.IsZero() || time.Now().Before(h.watched.deadline))
+	switch means {
 	case recovery.Unsure:
 		if h.watched.deadline.IsZero() {
 			h.watched.deadline = time.Now().Add(transcriptWait)
 		}
 		h.watched.path, h.watched.size = waitFor, claude.TranscriptSize(waitFor)
 	case recovery.Unproven:
-		h.Note("nothing is taken for an answer to the entry %s: this Stop says what the one said that delivered it, and no transcript shows that it is another", words.Name(f.Entry.ID(), f.Entry.EntryID))
+		h.Note("nothing is taken for an answer to the entry %s: this Stop has the same input as the one that delivered it, and no transcript shows that it is another", words.Name(f.Entry.ID(), f.Entry.EntryID))
 	}
-	return f, says
+	return f, means
 }
 
 func (h *hook) client() *agent.Agent {
@@ -53,8 +53,8 @@ func (h *hook) client() *agent.Agent {
 	return agent.ForTranscript(h.input.TranscriptPath)
 }
 
-// clientPID returns the client's process id, or 0. It is looked up once: if the client does not name it, the processes
-// above this one are searched.
+// clientPID returns the client's process id, or 0. Only the first call may search the processes above this one, as it
+// must for a client that does not name its id.
 func (h *hook) clientPID() int {
 	if !h.pidKnown {
 		h.pid, h.pidKnown = h.client().PID(h.Parent), true
@@ -68,9 +68,9 @@ const (
 	transcriptPoll = 10 * time.Millisecond
 )
 
-// isInner reports whether this hook's session was started by a tool of the session that has the entry in flight. The
-// entry's turn waits for this session, which must neither wait for that turn nor have the launcher end it. A session with
-// a launcher of its own is none: nobody else ends it.
+// isInner reports whether a tool of the session that has the entry in flight started this hook's session. The entry's
+// turn waits for this session, which must neither wait for that turn nor have the launcher end it. A session with a
+// launcher of its own does not count, because nobody else ends it.
 func (h *hook) isInner() (is bool) {
 	if h.box == nil || h.Launched {
 		return false

@@ -167,8 +167,8 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 		}
 	}
 	blocked := h.blockedEnough(tx)
-	if f, says := h.judge(tx); f != nil {
-		switch says {
+	if f, means := h.judge(tx); f != nil {
+		switch means {
 		case recovery.SameStop, recovery.Unproven, recovery.Pending:
 			return leave, nil
 		case recovery.Unsure:
@@ -187,7 +187,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			}
 		}
 		h.chargeEnd(tx)
-		if left, err := h.settleEntry(tx, f, says); err != nil || left {
+		if left, err := h.settleEntry(tx, f, means); err != nil || left {
 			return owned, err
 		}
 	}
@@ -205,12 +205,12 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 // was its own, or sets it aside once its attempts are used up.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
-	f, says := h.judge(tx)
-	if says == recovery.Unsure {
+	f, means := h.judge(tx)
+	if means == recovery.Unsure {
 		return unclear, nil
 	}
 	h.chargeEnd(tx)
-	if says == recovery.TurnEnded {
+	if means == recovery.TurnEnded {
 		if err := tx.In(tx.InFlight().SessionID).Fail(failure.Error, failure.Message); err != nil {
 			return 0, err
 		}
@@ -221,8 +221,8 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 		return 0, err
 	}
 	err := tx.In(h.input.SessionID).FailAlone(failure.Error, failure.Message)
-	if err == nil && (says == recovery.WentOn || says == recovery.LeftBehind) {
-		_, err = h.settleEntry(tx, f, says)
+	if err == nil && (means == recovery.WentOn || means == recovery.LeftBehind) {
+		_, err = h.settleEntry(tx, f, means)
 	}
 	if err == nil {
 		err = recovery.HoldDelivery(tx, failure, false)
@@ -244,11 +244,11 @@ func (h *hook) stopFailure() int {
 
 // settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
 // which lives.
-func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, says recovery.StopMeaning) (left bool, err error) {
+func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, means recovery.StopMeaning) (left bool, err error) {
 	f.Entry = tx.InFlight() // a check or a charge has changed it
 	d := f.Entry
 	sight := recovery.Sight{Overcome: true, Charged: h.input != nil && d.SessionID == h.input.SessionID}
-	switch says {
+	switch means {
 	case recovery.TurnEnded:
 		sight.Ended, sight.Charged = true, true
 		if sight.Check, sight.Spent = h.checking.of(d), h.checking.spent; sight.Check != nil && h.checking.over != nil {
