@@ -1,7 +1,7 @@
-// Package agent is the one place that knows which client a hook serves: Claude Code or OpenAI's Codex. Everything else
+// Package agent is the one place that knows which client a hook serves: Claude Code or OpenAI's Codex. All other code
 // asks an [Agent], and never which one it is.
 //
-// A third client is a package beside internal/claude and internal/codex that answers these questions, and a row in the
+// A third client takes a package beside internal/claude and internal/codex that answers these questions, and a row in the
 // table of this package.
 package agent
 
@@ -21,14 +21,14 @@ type Agent struct {
 	Begin []string // the command line of a session that asks for an entry; the program comes first
 	// PID returns the client's process id, or 0, for a hook with this parent.
 	PID func(parent int) int
-	// CannotBeWoken says why a hook in the background cannot begin another turn of the session around it, "" if it can.
+	// CannotBeWoken returns why a hook in the background cannot begin another turn of its session, "" if it can.
 	CannotBeWoken func() string
-	// LogsHooks says that the transcript has what each hook of a Stop said, soon after that hook ended.
+	// LogsHooks says that the transcript shows the decision of each hook of a Stop soon after that hook ended.
 	LogsHooks bool
 	// MaxReason is the longest text, in bytes, that arrives whole when a Stop hook blocks with it; 0 for any length.
 	MaxReason int
 
-	// HasReply reports whether a transcript has a reply between two offsets, and everything that tells what the reply's
+	// HasReply reports whether a transcript has a reply between two offsets, and all lines that show what the reply's
 	// request cost.
 	HasReply func(transcript string, from, to int64, reply string) bool
 
@@ -39,7 +39,7 @@ type Agent struct {
 	Interrupted func(transcript, promptID string, from int64) bool
 
 	// LastFailed reports whether a transcript shows that an API error has just ended the session's last turn, as
-	// [Seen.Failed] does for a text's turn; nil if the client tells a hook.
+	// [Seen.Failed] does for a text's turn. It is nil for a client that reports such errors to a hook.
 	LastFailed func(transcript string) (name, message string, failed bool)
 
 	// ownsTranscript reports whether a transcript of this name is the client's.
@@ -48,41 +48,42 @@ type Agent struct {
 	seen           func(Delivery) Seen
 }
 
-// all lists the clients. The last one owns every transcript that none before it owns.
+// all lists the clients. The last one owns every transcript.
 var all = []*Agent{
 	{
-		Name: "Codex", PID: codex.PID, CannotBeWoken: func() string { return noBackground }, MaxReason: codex.MaxReason, HasReply: codex.HasReply, IsToolRunning: codex.IsToolRunning,
-		Begin: []string{codex.Command, "exec", "Say ready."}, Interrupted: func(string, string, int64) bool { return false }, LastFailed: codex.LastFailed, ownsTranscript: codex.IsRollout, isProgram: codex.IsName, seen: func(d Delivery) Seen { return codex.Delivery(d) },
+		Name: "Codex", Begin: []string{codex.Command, "exec", "Say ready."}, PID: codex.PID, MaxReason: codex.MaxReason,
+		CannotBeWoken: func() string { return noBackground },
+		HasReply:      codex.HasReply, IsToolRunning: codex.IsToolRunning, LastFailed: codex.LastFailed,
+		Interrupted:    func(string, string, int64) bool { return false },
+		ownsTranscript: codex.IsRollout, isProgram: codex.IsName,
+		seen: func(d Delivery) Seen { return codex.Delivery(d) },
 	},
 	{
-		Name: "Claude Code", PID: func(int) int { return claude.PID() }, CannotBeWoken: printing, LogsHooks: true, HasReply: claude.HasReply, IsToolRunning: claude.IsToolRunning,
-		Begin: []string{claude.Command, "Say ready."}, Interrupted: claude.Interrupted, ownsTranscript: func(string) bool { return true }, isProgram: func(program string) bool { return program == claude.Command }, seen: func(d Delivery) Seen { return claude.Delivery(d) },
+		Name: "Claude Code", Begin: []string{claude.Command, "Say ready."}, PID: func(int) int { return claude.PID() },
+		CannotBeWoken: endsWithTurn, LogsHooks: true,
+		HasReply: claude.HasReply, IsToolRunning: claude.IsToolRunning, Interrupted: claude.Interrupted,
+		ownsTranscript: func(string) bool { return true },
+		isProgram:      func(program string) bool { return program == claude.Command },
+		seen:           func(d Delivery) Seen { return claude.Delivery(d) },
 	},
 }
 
-const (
-	noBackground = "Codex runs no hooks in the background: wire it without --rewake"
-	endsWithTurn = "this one ends with its turn (under -p, or driven by a program): wire it without --rewake"
-)
+const noBackground = "Codex runs no hooks in the background: wire it without --rewake"
 
-func printing() string {
+// endsWithTurn is CannotBeWoken of Claude Code.
+func endsWithTurn() string {
 	if claude.CanBeWoken() {
 		return ""
 	}
-	return endsWithTurn
+	return "this one ends with its turn (under -p, or driven by a program): wire it without --rewake"
 }
 
-// CanBeWoken reports whether a hook in the background can begin another turn of the session around it.
+// CanBeWoken reports whether a hook in the background can begin another turn of its session.
 func (a *Agent) CanBeWoken() bool { return a.CannotBeWoken() == "" }
 
 // ForTranscript returns the client that writes a transcript. Every hook's input names its transcript.
 func ForTranscript(transcript string) *Agent {
-	for _, a := range all {
-		if a.ownsTranscript(transcript) {
-			return a
-		}
-	}
-	return all[len(all)-1]
+	return all[slices.IndexFunc(all, func(a *Agent) bool { return a.ownsTranscript(transcript) })]
 }
 
 // IsProgram reports whether a process of this name is a client.
@@ -95,27 +96,27 @@ type Delivery handed.Delivery
 
 // Seen is what a transcript shows of a delivery.
 type Seen interface {
-	// Answered reports whether it shows an answer after the text. False may become true.
+	// Answered reports whether an answer follows the text. False may become true.
 	Answered() bool
 	// Silent reports whether the model's last answer was empty, so that a Stop names an earlier reply.
 	Silent() bool
 	// NextTurn reports whether the model had the text when it next answered.
 	NextTurn() handed.Turn
-	// Missed reports whether it proves that the text never reached the model.
+	// Missed reports whether the transcript proves that the text never reached the model.
 	Missed() bool
-	// Finished reports whether it shows that the text's turn ended in order, and returns the reply.
+	// Finished reports whether the text's turn ended in order, and returns the reply.
 	Finished() (reply string, finished bool)
-	// Failed reports whether it shows that an API error ended the text's turn without the client telling a hook. name
-	// and message are in Claude Code's terms; at is zero if unknown.
+	// Failed reports whether an API error ended the text's turn that the client reports to no hook. name and message are
+	// in Claude Code's terms; at is zero if unknown.
 	Failed() (at time.Time, name, message string, failed bool)
-	// Woke reports whether it shows that the text woke the session: in the turn with this id, or in any if it is empty.
+	// Woke reports whether the text woke the session: in the turn with this id, or in any turn for "".
 	Woke(promptID string) bool
 }
 
-// Seen looks the delivery up in its transcript.
+// Seen returns what the transcript shows of the delivery.
 func (d Delivery) Seen() Seen { return ForTranscript(d.Path).seen(d) }
 
-// StartNote is kept with a session's start. It says where in the transcript the lines of this process begin.
+// StartNote returns the note for a session's start: where in the transcript the lines of this process begin.
 func StartNote(transcript string) []byte {
 	var o flat.Object
 	o.Text("transcript_path", transcript)

@@ -17,7 +17,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Turn is what a check gets as JSON on its standard input, and in its environment.
+// Turn is what a check gets as JSON on its standard input and in its environment.
 type Turn struct {
 	Name     string                     `json:"check"`
 	EntryID  string                     `json:"entry_id"`
@@ -37,7 +37,7 @@ type Verdict int
 const (
 	Passed Verdict = iota + 1
 	Failed         // the work is not done
-	Unable         // nobody knows: the check itself could not be run
+	Unable         // the check itself could not be run
 )
 
 // Outcome is the result of the checks of one turn.
@@ -45,9 +45,9 @@ type Outcome struct {
 	Verdict
 	Name string        // of the check that decided, or of all if all passed
 	Why  string        // in words, unless all passed
-	Took time.Duration // by all of them together
+	Took time.Duration // of all of them together
 	Tail string        // the end of what the deciding check printed
-	// Lacking says that the wiring has no such check, so that trying again is no use.
+	// Lacking says that the wiring has no such check, so that it is useless to try again.
 	Lacking bool
 }
 
@@ -75,7 +75,7 @@ const (
 	maxVariable = 32 << 10
 	// tryLater is the status with which a command says that it cannot do its work now.
 	tryLater = 75
-	// bySignal is what a shell adds to the signal that ended its command. A greater sum is a program's own status.
+	// bySignal is what a shell adds to the signal that ended its command. A sum beyond lastSignal is a program's own status.
 	bySignal, lastSignal = 128, 64
 )
 
@@ -104,7 +104,7 @@ func (s *Set) Run(ctx context.Context, names []string, t Turn, dir string) Outco
 }
 
 func run(ctx context.Context, line string, limit time.Duration, t Turn, dir string) Outcome {
-	told, err := json.Marshal(t)
+	input, err := json.Marshal(t)
 	if err != nil {
 		return Outcome{Verdict: Unable, Why: err.Error()}
 	}
@@ -118,8 +118,8 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	// Kill the whole group, with what the command left in the background.
 	kill := func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Cancel, cmd.WaitDelay = kill, time.Second
-	tail := &words.Tail{Most: 2 * MaxTail} // what is shown of it is cut between two characters
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(append(told, '\n')), tail, tail
+	tail := &words.Tail{Most: 2 * MaxTail} // readable removes some of it
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = dir, bytes.NewReader(append(input, '\n')), tail, tail
 	cmd.Env = append(os.Environ(), // for a command that reads no JSON
 		"HEARTBEAT_CHECK="+t.Name, "HEARTBEAT_ENTRY_ID="+t.EntryID, "HEARTBEAT_ID="+variable(t.ID),
 		"HEARTBEAT_PROMPT="+variable(t.Prompt), "HEARTBEAT_REPLY="+variable(t.Reply),
@@ -152,8 +152,8 @@ func run(ctx context.Context, line string, limit time.Duration, t Turn, dir stri
 	return o
 }
 
-// guard ends a process group when this process ends, even by a kill: a shell in the group reads a pipe that only this
-// process holds open. The returned function waits for that shell, after the group was killed.
+// guard has a process group killed when this process ends, even by a kill: a shell in the group reads a pipe that only
+// this process holds open. After the group was killed, the returned function waits for that shell.
 func guard(group int) (gone func()) {
 	cmd := exec.Command("/bin/sh", "-c", "read -r nothing; kill -KILL 0")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pgid: group}
@@ -167,7 +167,7 @@ func guard(group int) (gone func()) {
 	return func() { _, _ = cmd.Wait(), held.Close() }
 }
 
-// variable returns a text as the environment can hold it.
+// variable returns a text in the form that the environment can hold.
 func variable(text string) string {
 	if len(text) > maxVariable {
 		text = text[:maxVariable]
@@ -175,7 +175,7 @@ func variable(text string) string {
 	return strings.ToValidUTF8(strings.ReplaceAll(text, "\x00", ""), "")
 }
 
-// readable returns what is kept, as lines fit for a terminal and a model.
+// readable returns the end of what a check printed, as lines fit for a terminal and a model.
 func readable(kept *words.Tail) string {
 	text := words.Plain(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(kept.String()))
 	text = text[max(0, len(text)-MaxTail):]

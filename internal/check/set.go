@@ -1,8 +1,8 @@
-// Package check has the commands that say whether the work on an entry is done: which a wiring names, which an entry
-// asks for, and what came of running them.
+// Package check has the commands that decide whether the work on an entry is done: those that a wiring names, those that
+// an entry asks for, and their outcome.
 //
-// The commands come from the wiring alone. An entry only names them, because whoever can write to the inbox must not
-// get a command run.
+// The commands come from the wiring alone. An entry only names them, because whoever can write to the inbox must not be
+// able to run a command.
 package check
 
 import (
@@ -18,13 +18,13 @@ import (
 const (
 	// Default is the name of the check for entries that name none.
 	Default = "check"
-	// None is what an entry names to ask for no check.
+	// None is the name with which an entry asks for no check.
 	None = "none"
 
-	// DefaultTimeout is how long one check may take. DefaultTries is how often the work is checked in one delivery.
+	// DefaultTimeout is how long one check may take. DefaultTries is how often one delivery is checked.
 	DefaultTimeout = 10 * time.Minute
 	DefaultTries   = 3
-	// Patience is how long a check that could not be run is tried again.
+	// Patience is for how long a check that could not be run is tried again.
 	Patience = 30 * time.Minute
 )
 
@@ -34,7 +34,7 @@ type Command struct {
 	Line string // for sh -c
 }
 
-// Set is the checks of a wiring.
+// Set holds the checks of a wiring.
 type Set struct {
 	Commands []Command
 	Timeout  time.Duration // of each
@@ -54,8 +54,8 @@ func (s *Set) Names() (names []string) {
 	return names
 }
 
-// For returns the names of the checks for an entry that asks for these; nil means that it asks for nothing. The error
-// names the checks that exist.
+// For returns the names of the checks that an entry must pass which asks for these; nil is an entry that asks for
+// nothing. The error names the checks that exist.
 func (s *Set) For(asked []string) ([]string, error) {
 	switch {
 	case len(asked) == 0 && s.line(Default) == "":
@@ -76,7 +76,7 @@ func (s *Set) For(asked []string) ([]string, error) {
 	return asked, nil
 }
 
-// Unknown returns the error that there is no check of that name, with the names that exist.
+// Unknown returns the error for a name that no check has.
 func Unknown(name string, known []string) error {
 	if len(known) == 0 {
 		return fmt.Errorf("there is no check %q: the wiring has none", name)
@@ -107,7 +107,7 @@ func Parse(text string) (Command, error) {
 		return Command{}, errors.New("it takes NAME=COMMAND, such as tests='make test'")
 	}
 	if name == None {
-		return Command{}, fmt.Errorf("the name %q is that of no check", None)
+		return Command{}, fmt.Errorf("no check can be named %q: an entry asks for no check by that name", None)
 	}
 	return Command{name, line}, inbox.CheckName(name)
 }

@@ -1,6 +1,5 @@
-// Package claim gives an inbox to one worker, a launcher or a session host: no other session works
-// on the inbox, and no stranger can replace its queue. The hook links package recover and must stay
-// lean (internal/testing/walls), so this code is not part of recover.
+// Package claim reserves an inbox for one worker, a launcher or a session host: no other session works on the inbox, and
+// no stranger can replace its queue. It is not part of package recover, which the hook links, so that the hook stays lean.
 package claim
 
 import (
@@ -19,17 +18,17 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// BusyError says in a sentence who else works on the inbox.
+// BusyError is the sentence about who else works on the inbox.
 type BusyError struct{ why string }
 
 // Error implements error.
 func (e BusyError) Error() string { return e.why }
 
-// lockPatience covers the moment in which another worker is about to end.
+// lockPatience is how long another worker may take to end.
 const lockPatience = 50 * time.Millisecond
 
-// Take keeps other workers off the inbox until the lock is released or its holder dies. The error
-// is a [BusyError] if another worker has the lock. The process number in the file is for people.
+// Take keeps other workers off the inbox until the lock is released or its holder dies. The error is a [BusyError] if
+// another worker has the lock. The process id in the file is for people.
 func Take(box *inbox.Inbox) (*disk.Lock, error) {
 	path := box.LaunchLock()
 	lock, err := disk.AcquireLock(context.Background(), path, lockPatience)
@@ -46,7 +45,7 @@ func Take(box *inbox.Inbox) (*disk.Lock, error) {
 }
 
 // Lost returns an error once the lock no longer keeps other workers off the inbox, as after somebody removed or moved its
-// folder. If that cannot be told just now, or no lock was taken yet, it returns nil.
+// folder. It returns nil if that cannot be determined, and for a nil lock.
 func Lost(box *inbox.Inbox, lock *disk.Lock) error {
 	if lock == nil || !errors.Is(lock.Check(), disk.ErrLockGone) {
 		return nil
@@ -56,15 +55,16 @@ func Lost(box *inbox.Inbox, lock *disk.Lock) error {
 }
 
 func holder(path string) string {
-	if pid := machine.LockHolder(path); pid > 0 {
-		return "process " + strconv.Itoa(pid)
+	pid := machine.LockHolder(path)
+	if pid <= 0 {
+		text, _ := disk.ReadState(path, 4096) // without a number no process is named
+		first, _, _ := strings.Cut(string(text), "\n")
+		pid, _ = strconv.Atoi(first)
 	}
-	text, err := disk.ReadState(path, 4096)
-	first, _, _ := strings.Cut(string(text), "\n")
-	if pid, notOne := strconv.Atoi(first); err == nil && notOne == nil {
-		return "process " + strconv.Itoa(pid)
+	if pid <= 0 {
+		return "a process that cannot be named"
 	}
-	return "a process that cannot be told"
+	return "process " + strconv.Itoa(pid)
 }
 
 // deathPatience is how long a session may take to die after its worker was killed.
@@ -105,8 +105,8 @@ func ownerOf(box *inbox.Inbox) (owner *recovery.Owner, err error) {
 	return owner, nil
 }
 
-// CheckRights refuses an inbox whose state strangers could replace. If they can only write to the
-// inbox file, and so instruct the agent, it calls warn. meant ends these sentences with how to say that it is meant.
+// CheckRights refuses an inbox whose state strangers could replace. If they can only write to the inbox file, and so
+// instruct the agent, it calls warn. meant ends these sentences: it names the flag that allows it.
 func CheckRights(box *inbox.Inbox, meant string, warn func(string)) error {
 	dir, err := disk.StatDir(box.Dir())
 	if err != nil {

@@ -28,14 +28,14 @@ type start struct {
 }
 
 // StartHelper starts a process that hands over an inbox's results, for a caller that ends and reaps all its children.
-// After it is stopped the process goes on for a minute at most. The consumer is known once StartHelper returns, so
-// everything that comes from then on is handed over. Call it before the caller has children, or adopts any.
+// Once stopped, the process works for a minute at most. The consumer is known when StartHelper returns, so every later
+// result is handed over. Call it before the caller has children or adopts any.
 func StartHelper(ctx context.Context, box *inbox.Inbox, o Options) (*guardian.Aside, error) {
 	c, err := outcomes.Consume(ctx, box, o.Name, o.Fresh, time.Nanosecond)
 	if err == nil {
 		err = c.Close()
 	} else if errors.Is(err, inbox.ErrLocked) {
-		err = nil // a helper that is about to end still hands over, so the consumer is known
+		err = nil // a helper that is about to end still works, so the consumer is known
 	}
 	if err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func StartHelper(ctx context.Context, box *inbox.Inbox, o Options) (*guardian.As
 	return process, nil
 }
 
-// Serve must be the first call of a program that uses [StartHelper]. It returns if this process is no helper.
+// Serve must be the first call of a program that uses [StartHelper]. It returns unless this process is the helper.
 func Serve() { guardian.ServeAside(HelperName, help) }
 
 // help hands over until its input ends, as it does when the keeper dies.

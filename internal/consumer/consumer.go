@@ -1,8 +1,8 @@
-// Package consumer hands each result and each dead letter of an inbox to a command, in the order of their commits. It
-// goes on to the next once the command has taken one.
+// Package consumer hands each result and each dead letter of an inbox to a command, in the order of their commits, and
+// the next one only after the command has succeeded.
 //
-// How far it has come stands in the file of package inbox with the consumer's name, written after the command has ended
-// well. A kill before that has the same one handed over again, with the same key, and no other.
+// The inbox's file with the consumer's name says how far it has come, and is written after each success. A kill before
+// that has the same one handed over again, with the same key, and no other.
 //
 // The command line comes from a flag and never from a file or an entry, which an agent's tools may be able to write.
 package consumer
@@ -31,24 +31,24 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Options say what is handed to whom.
+// Options are what a consumer does.
 type Options struct {
 	Name    string `json:"name"`
 	Command string `json:"command"` // for /bin/sh, from a flag
 	Flag    string `json:"flag"`    // the name of that flag, for sentences
 	Dir     string `json:"dir"`     // where the command runs
-	// Fresh has a new consumer begin with what is still to come.
+	// Fresh has a new consumer leave out what is there already.
 	Fresh bool `json:"fresh"`
-	// Follow goes on with what comes until End is closed, and retries for as long as it takes.
+	// Follow has Run wait for more until End is closed, and retry for as long as it takes.
 	Follow bool `json:"follow"`
-	// Patience is how long the command may fail before a person is told, and before Run gives up if Follow is not set.
+	// Patience is how long the command may fail before a person is told, and without Follow, before Run gives up.
 	Patience  time.Duration `json:"patience"`
 	TimeLimit time.Duration `json:"time_limit"` // how long the command may take
 	// Wait is how long to wait for another process of this name, 0 for as long as it takes.
 	Wait time.Duration `json:"wait"`
 
 	End  <-chan struct{}   `json:"-"` // nil for never
-	Note func(text string) `json:"-"` // gets a sentence about what does not work
+	Note func(text string) `json:"-"` // gets sentences about what does not work
 }
 
 // The usual lengths of time.
@@ -60,16 +60,15 @@ const (
 const (
 	// firstPause is the pause after a first failure. It doubles up to lastPause.
 	firstPause, lastPause = time.Second, 5 * time.Minute
-	// poll is how often to look at an inbox that gives no file events.
+	// poll is how often to check an inbox that gives no file events.
 	poll = time.Second
-	// endTime is how long after the end what is left is still handed over.
+	// endTime is for how long after End is closed the rest is handed over.
 	endTime = time.Minute
-	// maxVariables is how much of an entry's metadata goes into the environment; maxVariable is the longest value, in
-	// bytes.
+	// maxVariables is how many members of the metadata become variables; maxVariable is the longest value, in bytes.
 	maxVariables, maxVariable = 64, 1 << 10
 )
 
-// Run hands over what there is, and with Follow what comes. It returns how many it handed over.
+// Run hands over what is there, and with Follow what comes later. It returns how many it handed over.
 func Run(ctx context.Context, box *inbox.Inbox, o Options) (handed int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -91,8 +90,7 @@ func Run(ctx context.Context, box *inbox.Inbox, o Options) (handed int, err erro
 	defer func() { err = errors.Join(err, c.Close()) }()
 	r := &run{Options: o, ctx: ctx, consuming: c, news: news.C}
 
-	// What an earlier process left is dead before anything is handed over, and what the command starts dies if this
-	// process is killed.
+	// First kill what an earlier process left. What the command starts dies if this process is killed.
 	const begins = "heartbeat-consumer-"
 	if strings.HasPrefix(c.Left, begins) { // not a session's mark, which others may write there
 		guardian.Kill(c.Left)
@@ -151,7 +149,7 @@ func (r *run) work() error {
 	}
 }
 
-// handOver tries until the command has taken h, or no more tries are allowed.
+// handOver runs the command until it has taken h or no more tries are allowed.
 func (r *run) handOver(h *outcomes.Handover) error {
 	var input bytes.Buffer // one line of JSON
 	enc := json.NewEncoder(&input)
@@ -170,7 +168,7 @@ func (r *run) handOver(h *outcomes.Handover) error {
 			return r.done()
 		}
 		if r.ctx.Err() != nil {
-			return context.Cause(r.ctx) // it was killed, which says nothing about its work
+			return context.Cause(r.ctx) // it was killed, and did not fail
 		}
 		guardian.Kill(r.mark) // leftovers would meet the next try
 		err = fmt.Errorf("hand over the %s of %s: %w", strings.ReplaceAll(h.Kind, "_", " "), words.Name(h.ID, h.EntryID), err)
@@ -191,7 +189,7 @@ func (r *run) handOver(h *outcomes.Handover) error {
 	}
 }
 
-// done records that the command has taken it. Nothing else is handed over until that succeeds, or a kill would have
+// done records that the command has taken one. Nothing else is handed over until that succeeds, or a kill would have
 // more than one repeated.
 func (r *run) done() error {
 	err := r.consuming.Done()
@@ -217,7 +215,7 @@ func (r *run) say(text string) {
 	}
 }
 
-// wait returns at the first of these, or once the work ends. The error says why the work must not go on.
+// wait returns at the first of these events, or once End is closed. The error says why the work must stop.
 func (r *run) wait(news <-chan struct{}, due <-chan time.Time) error {
 	select {
 	case <-r.ctx.Done():
@@ -229,7 +227,7 @@ func (r *run) wait(news <-chan struct{}, due <-chan time.Time) error {
 	return nil
 }
 
-// ended reports whether what is left is tried only once.
+// ended reports whether End is closed: each of the rest is tried once.
 func (r *run) ended() bool {
 	select {
 	case <-r.End:
@@ -244,16 +242,16 @@ func pause(fails int) time.Duration { return min(lastPause, firstPause<<min(fail
 // Here returns the options for a command that runs in the current folder.
 func Here(o Options) (_ Options, err error) {
 	if o.Dir, err = filepath.Abs("."); err != nil {
-		return o, fmt.Errorf("find the folder for the command of %s: %w", o.Flag, err)
+		return o, fmt.Errorf("determine the folder for the command of %s: %w", o.Flag, err)
 	}
 	return o, nil
 }
 
-// variableName matches the metadata names that become variables.
+// variableName matches the names of metadata that become variables.
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,39}$`)
 
-// environment returns variables for a script that cannot read JSON. A value is there unchanged or not at all: a value
-// made to fit would be another address.
+// environment returns variables for a script that cannot read JSON. A value that does not fit is left out: shortened, an
+// address would be another one.
 func environment(h *outcomes.Handover) []string {
 	env := []string{
 		"HEARTBEAT_KEY=" + h.Key, "HEARTBEAT_KIND=" + h.Kind, "HEARTBEAT_CONSUMER=" + h.Consumer,
@@ -270,7 +268,7 @@ func environment(h *outcomes.Handover) []string {
 	return env
 }
 
-// scalar spells a metadata value that is a text, a number, true or false.
+// scalar returns a metadata value that is a text, a number, true or false as text.
 func scalar(raw json.RawMessage) (text string, is bool) {
 	if json.Unmarshal(raw, &text) == nil && !bytes.Equal(raw, []byte("null")) {
 		return text, true
@@ -279,7 +277,7 @@ func scalar(raw json.RawMessage) (text string, is bool) {
 	return text, text != "" && text != "null" && text[0] != '{' && text[0] != '['
 }
 
-// fit returns a text that is one short line without control characters, or "".
+// fit returns s if it is one short line without control characters, else "".
 func fit(s string) string {
 	if len(s) > maxVariable || !utf8.ValidString(s) || words.Line(s) != s || strings.ContainsRune(s, 0) {
 		return ""

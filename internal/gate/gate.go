@@ -1,7 +1,7 @@
 // Package gate admits only requests that are meant for a server of this machine.
 //
-// A web page in a browser on this machine can reach the port too. Its Origin gives it away, or its Host if it has a
-// name that resolves to this machine (DNS rebinding). Both are checked before the token.
+// A web page in a browser on this machine can reach the port too. Its Origin betrays it, or its Host if it has a name
+// that resolves to this machine (DNS rebinding). Guard checks both before the token.
 package gate
 
 import (
@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// Gate is what a request has to bring. Hosts are the accepted values of the header Host, each with its port. Hosts
-// is nil for a server that no browser can reach.
+// Gate is what a request must bring. Hosts are the accepted values of the header Host, each with its port; nil is for a
+// server that no browser can reach.
 type Gate struct {
 	Hosts map[string]bool
 	Token string
@@ -45,7 +45,7 @@ func (g Gate) Guard(next http.Handler) http.Handler {
 	})
 }
 
-// isOurs reports whether the one origin named is the server itself.
+// isOurs reports whether the server itself is the only origin.
 func (g Gate) isOurs(origins []string) bool {
 	host, plain := strings.CutPrefix(origins[0], "http://")
 	return len(origins) == 1 && plain && g.Hosts[host]

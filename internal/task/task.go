@@ -1,9 +1,9 @@
-// Package task takes what an agent says about the entry it works on: that it is done, is to be tried again, or
-// cannot be done, and how far it is.
+// Package task records what an agent says about its entry: that it is done, is to be tried again, or cannot be done, and
+// how far it is.
 //
-// A statement is committed with the entry and carried out by whoever settles the entry. Only a process of the
-// session that has the entry may speak. A tool server that an earlier session left behind, or that serves another
-// session, is refused.
+// The statement is committed with the entry, and whoever settles the entry carries it out. Only a process of the session
+// that has the entry may speak. A tool server that an earlier session left behind, or that serves another session, is
+// refused.
 package task
 
 import (
@@ -25,8 +25,8 @@ import (
 // Caller is the process that speaks, such as a tool server that the client started.
 type Caller struct {
 	PID int
-	// Means is the id or entry id of the entry that the caller speaks about, "" for whichever its session works on.
-	// It keeps a late statement from a background process away from the next entry.
+	// Means is the id or entry id of the entry that the caller speaks about, "" for whichever its session works on. It
+	// keeps a late statement of a background process away from the next entry.
 	Means string
 }
 
@@ -36,7 +36,7 @@ func (c Caller) About(entry string) Caller {
 	return c
 }
 
-// ErrNone says that the caller's session has no entry: no entry began its turn, or the entry was settled since.
+// ErrNone is the error if the caller's session has no entry: no entry began its turn, or the entry was settled since.
 var ErrNone = errors.New("this session works on no entry of the inbox")
 
 // Current is an entry as its agent sees it.
@@ -69,7 +69,7 @@ func Of(box *inbox.Inbox, c Caller) (Current, error) {
 	}, nil
 }
 
-// maySpeak returns an error that says why the caller may not speak for a delivery.
+// maySpeak returns why the caller may not speak for a delivery, or nil.
 func (c Caller) maySpeak(d *inbox.Delivery, sessions func() ([]inbox.Session, error)) error {
 	if d == nil {
 		return ErrNone
@@ -123,18 +123,18 @@ func Reject(ctx context.Context, box *inbox.Inbox, c Caller, reason string) (Cur
 	return record(ctx, box, c, inbox.Verdict{Kind: inbox.VerdictRejected, Text: reason}, 0)
 }
 
-// Extend says how far the agent is, and for how long it is not to be reported as stalled. The entry's limits still
-// hold.
+// Extend says how far the agent is, and keeps it from being reported as stalled for that length. The entry's limits
+// still hold.
 func Extend(ctx context.Context, box *inbox.Inbox, c Caller, length time.Duration, progress string) (Current, error) {
 	return change(ctx, box, c, 0, func(tx *inbox.Tx) error { return tx.NoteProgress(progress, length) })
 }
 
-// record keeps a verdict about the delivery with the sequence number of, or about the caller's own if of is 0.
-func record(ctx context.Context, box *inbox.Inbox, c Caller, v inbox.Verdict, of int64) (Current, error) {
-	return change(ctx, box, c, of, func(tx *inbox.Tx) error { return tx.Say(v) })
+// record commits a verdict on the delivery with the sequence number seq, or on whichever the caller has if seq is 0.
+func record(ctx context.Context, box *inbox.Inbox, c Caller, v inbox.Verdict, seq int64) (Current, error) {
+	return change(ctx, box, c, seq, func(tx *inbox.Tx) error { return tx.Say(v) })
 }
 
-func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*inbox.Tx) error) (Current, error) {
+func change(ctx context.Context, box *inbox.Inbox, c Caller, seq int64, apply func(*inbox.Tx) error) (Current, error) {
 	err := func() (err error) {
 		tx, err := box.Begin(ctx)
 		if err != nil {
@@ -145,10 +145,10 @@ func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*
 		if err := c.maySpeak(d, tx.Sessions); err != nil {
 			return err
 		}
-		if of != 0 && d.DeliveredSeq != of {
+		if seq != 0 && d.DeliveredSeq != seq {
 			return fmt.Errorf("%w any more: the entry was settled meanwhile", ErrNone)
 		}
-		if err := do(tx); err != nil {
+		if err := apply(tx); err != nil {
 			return err
 		}
 		return tx.Commit()
@@ -159,8 +159,8 @@ func change(ctx context.Context, box *inbox.Inbox, c Caller, of int64, do func(*
 	return Of(box, c)
 }
 
-// MaxHops is how many entries in a row may be sent by an agent that works on the one before. The limit ends loops
-// of agents that feed each other.
+// MaxHops is how many entries in a row agents may send, each while it works on the one before. The limit ends loops of
+// agents that feed each other.
 const MaxHops = 8
 
 // Members that [Enqueue] adds to the metadata of an entry.
@@ -169,7 +169,7 @@ const (
 	EnqueuedByMember = "enqueued_by" // the id of the entry that was worked on
 )
 
-// ErrHops says that agents have passed work on too often.
+// ErrHops is the error beyond [MaxHops].
 var ErrHops = errors.New("agents have handed this work on too often")
 
 // Enqueue sends an entry into an inbox, the agent's own or another, on behalf of the entry that the agent works on.
@@ -188,17 +188,13 @@ func Enqueue(ctx context.Context, own, into *inbox.Inbox, c Caller, m inbox.Mess
 	if now.Hops >= MaxHops {
 		return inbox.Receipt{}, fmt.Errorf("%w: %d entries in a row were sent by an agent that worked on the one before, and that is the most. Finish the work here, or say in the result what is left to do", ErrHops, now.Hops)
 	}
-	meta := maps.Clone(m.Metadata)
-	if meta == nil {
-		meta = map[string]any{}
-	}
-	meta[HopsMember], meta[EnqueuedByMember] = now.Hops+1, cmp.Or(now.ID, now.EntryID)
+	meta := map[string]any{HopsMember: now.Hops + 1, EnqueuedByMember: cmp.Or(now.ID, now.EntryID)}
+	maps.Copy(meta, m.Metadata)
 	m.Metadata = meta
 	return into.AppendSelf(ctx, m, cli.DefaultSettle, perHour)
 }
 
-// hopsOf reads the hops from the metadata. A value it cannot understand counts as the most, because only [Enqueue]
-// should write it.
+// hopsOf reads the hops from the metadata. Any value that [Enqueue] does not write counts as the most.
 func hopsOf(meta map[string]json.RawMessage) int {
 	raw, there := meta[HopsMember]
 	if !there {

@@ -16,13 +16,13 @@ import (
 type Delivery struct {
 	Path string // of the session's transcript, a JSONL file
 	Size int64  // of the transcript when the text was handed over, in bytes
-	// End is the offset where another process, which resumed the session, began to write, or 0. Lines from there on do
+	// End is the offset at which another process, which resumed the session, began to write, or 0. Lines from there on do
 	// not show what the killed process sent, but their turns send everything before them to the model.
 	End      int64
 	Text     string
 	PromptID string // of the turn that the Stop ended, empty if unknown
-	// Reply is the hash of the assistant's last text at the delivery. Fresh says that it differs from the one at the
-	// Stop before, so that its line can be told from older ones. A client whose lines name their turn needs neither.
+	// Reply is the hash of the assistant's last text at the delivery. Fresh says that it differs from that of the Stop
+	// before, so that older lines cannot be mistaken for it. A client whose lines name their turn needs neither.
 	Reply string
 	Fresh bool
 	// Times counts how often this text was handed over since offset From, this time included. Below 2, From is unused.
@@ -31,7 +31,7 @@ type Delivery struct {
 }
 
 // Each calls f for every line since the delivery, with the line's offset. For a text that was handed over several times
-// in a row it begins at the first time. A transcript that is missing or has not grown is an error.
+// in a row it begins at the first delivery. A transcript that is missing or has not grown is an error.
 func (d Delivery) Each(f func(line []byte, at int64)) error {
 	from, grown := d.Size, false
 	if d.Times > 1 {
@@ -61,12 +61,12 @@ const (
 	WithoutText      // the model answered without it
 )
 
-// MaxBack is how many bytes at the end of a transcript are read for a reply. A reply before them is not found, and the
-// transcript then proves less.
+// MaxBack is how many bytes at the end of a transcript are searched for a reply. Without a reply there, the transcript
+// proves less.
 const MaxBack = 256 << 10
 
-// Lines calls f for each whole line of a transcript from an offset on, with the offsets of that line and the next,
-// until f has seen enough. line is valid until f returns. A last line without its newline may still be being written.
+// Lines calls f for each whole line of a transcript from an offset on, with the offsets of that line and the next, until
+// f returns true. line is valid until f returns. A last line without its newline is left out: its writer may be at work.
 func Lines(path string, from int64, f func(line []byte, at, next int64) (enough bool)) error {
 	file, err := disk.OpenForeign(path, os.O_RDONLY)
 	if err != nil {
@@ -78,7 +78,7 @@ func Lines(path string, from int64, f func(line []byte, at, next int64) (enough 
 	})
 }
 
-// Back is [Lines] for lines that begin between two offsets, within the last [LookBack] bytes of that range.
+// Back is [Lines] for lines that begin between two offsets, within the last [MaxBack] bytes of that range.
 func Back(path string, from, to int64, f func(line []byte)) error {
 	begin := max(0, from, to-MaxBack)
 	return Lines(path, begin, func(line []byte, at, _ int64) (enough bool) {
