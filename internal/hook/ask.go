@@ -18,12 +18,12 @@ import (
 const (
 	maxInput = 32 << 20
 
-	// stdinPatience is how long a hook that no client started waits for more input before it gives up. A client may
-	// write late or pause for as long as its machine is busy, so its hook only checks that its parent is still there.
+	// stdinPatience is how long a hook that no client started waits for more input. A client may write late or pause for
+	// as long as its machine is busy, so its hook only checks that its parent is still there.
 	stdinPatience = 5 * time.Second
 )
 
-// stdin reads one object after the other, since a client may leave it open behind its own.
+// stdin reads one object at a time, since a client may leave its end open after that.
 type stdin struct {
 	*json.Decoder
 	left *io.LimitedReader
@@ -44,14 +44,14 @@ func (s stdin) next(into any) error {
 	return err
 }
 
-// hasMore reports whether more than white space came with the last object.
+// hasMore reports whether anything but white space came behind the last object.
 func (s stdin) hasMore() bool {
 	rest, err := io.ReadAll(s.Buffered())
 	return err != nil || len(bytes.TrimSpace(rest)) > 0
 }
 
-// awaited is the hook's stdin. A client that started the hook will write, however late, so a read waits as long as that
-// client lives. It polls because reading in a goroutine would cost a thread at each turn.
+// awaited is the hook's stdin. A client that started the hook will write, however late, so Read waits for as long as
+// that client lives. It polls, because a goroutine that reads would cost each turn a thread.
 type awaited struct{ *hook }
 
 func (h awaited) Read(b []byte) (int, error) {
@@ -96,7 +96,7 @@ func (h *hook) readInput() (*claude.Input, error) {
 	return in, nil
 }
 
-// explainToPerson says what this command is, unless a client started it.
+// explainToPerson prints what this command is, unless a client started it.
 func (h *hook) explainToPerson() {
 	if h.ofClient() {
 		return

@@ -16,7 +16,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// awaitEntry returns once there is a text to wake the session with, or another hook has taken this one's place.
+// awaitEntry returns once it has a text to wake the session with, or another hook waits instead.
 func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	retry := firstRetry
 	for {
@@ -29,7 +29,7 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 		case errors.Is(err, errSessionGone):
 			return err
 		case err != nil:
-			if h.complainOnce(err) { // nobody hears that while the session sleeps: status and log show it
+			if h.complainOnce(err) { // nobody sees that while the session sleeps: status and log show it
 				h.record(func(tx *inbox.Tx) error {
 					return tx.In(h.input.SessionID).FailAlone(recovery.HookError, words.Sentence(err.Error()))
 				})
@@ -45,7 +45,7 @@ func (h *hook) awaitEntry(ctx context.Context, w *inbox.Watcher) error {
 	}
 }
 
-// untilNews returns when it is worth looking again. idled says that idle fired first.
+// untilNews returns when it is time to poll again. idled says that idle fired first.
 func (h *hook) untilNews(ctx context.Context, w *inbox.Watcher, idle <-chan time.Time) (idled bool, err error) {
 	var due <-chan time.Time
 	if h.again > 0 {
@@ -64,15 +64,14 @@ func (h *hook) untilNews(ctx context.Context, w *inbox.Watcher, idle <-chan time
 	return false, nil
 }
 
-// offer is a delivery that this hook tried to commit. If the commit's fate is unknown, the next look may find the entry
+// offer is a delivery that this hook tried to commit. If that commit's fate is unknown, the next poll may find the entry
 // in flight, and only this hook can hand it over.
 type offer struct {
 	evidence recovery.Evidence
 	text     string
 }
 
-// sessionIsReady reports whether the session may be woken: it has not ended, and has had time for the prompt that it
-// was started with.
+// sessionIsReady reports whether the session may be woken: it has not ended, and has had time for its first prompt.
 func (h *hook) sessionIsReady(s inbox.Session) (bool, error) {
 	if s.EndedAt != nil {
 		return false, nil
@@ -87,7 +86,7 @@ func (h *hook) sessionIsReady(s inbox.Session) (bool, error) {
 	return true, nil
 }
 
-// wokenWith is the evidence of a delivery that is to wake the session.
+// wokenWith returns the evidence of a delivery that is to wake the session.
 func (h *hook) wokenWith(spill string) recovery.Evidence {
 	e := h.evidence()
 	e.Wake = recovery.Wake{Woken: true, Token: h.token(), Spill: spill}
@@ -102,12 +101,12 @@ type lifeline struct {
 	processes []*machine.Process // empty before the wait
 	// ownerDied is closed once the process that has the entry in flight is gone; nil if no other process has it.
 	ownerDied <-chan struct{}
-	// owners are the live processes that have had an entry. Each is watched once, even if sessions take turns.
+	// owners are the watched processes that have had an entry. Each is watched once, even if sessions take turns.
 	owners map[inbox.Process]<-chan struct{}
 }
 
-// watchOwner has a waiting hook look again as soon as the owner of the entry in flight dies. first says that this
-// owner was not watched before.
+// watchOwner has a waiting hook poll as soon as the owner of the entry in flight dies. first says that this owner was
+// not watched before.
 func (l *lifeline) watchOwner(o *recovery.Owner) (first bool) {
 	died, known := l.owners[o.Process]
 	if !known {
@@ -121,7 +120,7 @@ func (l *lifeline) watchOwner(o *recovery.Owner) (first bool) {
 	return !known
 }
 
-// stillWanted returns why nothing may be taken any more, or nil: the wait was ended, or the session has just died.
+// stillWanted returns an error if nothing may be delivered any more: the wait was ended, or the session has just died.
 func (l *lifeline) stillWanted(ctx context.Context) error {
 	for _, p := range l.processes {
 		if p.Gone() {
@@ -131,8 +130,7 @@ func (l *lifeline) stillWanted(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// waitContext ends with a signal, or when the session dies: the client, if it is known, or the process that started the
-// hook.
+// waitContext returns a context that ends at a signal, or when the client or the process that started the hook dies.
 func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
@@ -160,7 +158,7 @@ func (h *hook) waitContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { cancel(nil) }
 }
 
-// pollAgainIn has a waiting hook look after d even if nothing happens. d is capped, because the clock may be set
+// pollAgainIn has a waiting hook poll after d even if nothing happens. d is capped, because the clock may be set
 // meanwhile.
 func (w *wait) pollAgainIn(d time.Duration) {
 	d = min(max(d, minRecheck), maxRecheck)

@@ -9,8 +9,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// chargeEnd charges what the session has spent by the end of a turn, before anything is settled or delivered in it. A
-// failed count stops nothing.
+// chargeEnd charges what the session has spent by the end of a turn, before tx settles or delivers anything. A failed
+// count stops nothing.
 func (h *hook) chargeEnd(tx *inbox.Tx) {
 	if h.input == nil || h.charged == tx {
 		return
@@ -38,7 +38,7 @@ func (h *hook) warnUncounted(err error) {
 	}
 }
 
-// usageWait is several times as long as a client takes to write an answer to its transcript.
+// usageWait is several times what a client takes to write an answer to its transcript. Only tests set it.
 var usageWait = time.Second
 
 func causeOf(err error) string {
@@ -48,8 +48,8 @@ func causeOf(err error) string {
 	return err.Error()
 }
 
-// count returns what the session has spent, as the view has it, or nil if nobody counts it. tool is the tool use whose
-// answer is wanted.
+// count returns what the session has spent, as the view has it, or nil if nobody counts it. The answer that asked for
+// tool is wanted.
 func (h *hook) count(view *inbox.View, tool string) (*meter.Counted, error) {
 	path := h.input.TranscriptPath
 	h.cut = h.cut || view.Money().Position(h.input.SessionID, path, claude.TranscriptSize(path), false)
@@ -60,9 +60,8 @@ func (h *hook) count(view *inbox.View, tool string) (*meter.Counted, error) {
 	return meter.CountTurns(s, view.Money().DayBegan(), tool, h.input.AgentID)
 }
 
-// awaitSpending waits at the end of a turn, close to a limit of the day, until the transcript has the turn's answer.
-// The client writes it late, and a chain of short turns would go on several times meanwhile. It takes no lock and
-// changes nothing.
+// awaitSpending waits at the end of a turn, close to a limit of the day, until the transcript has the turn's answer. The
+// client writes it late, and a chain could add several short turns meanwhile. It takes no lock and changes nothing.
 func (h *hook) awaitSpending() {
 	if h.input == nil || !h.Limits.Day.Any() || h.input.LastMessage == "" {
 		return
@@ -81,7 +80,7 @@ func (h *hook) awaitSpending() {
 			}
 			c, err := h.count(view, "")
 			if err != nil || c == nil {
-				return // whoever charges says why
+				return // whoever charges reports why
 			}
 			far := c.Requests > 0 && recovery.JudgeDay(h.Limits, h.spending(view, c).Today.Plus(someMore(c, nearLimit))) == nil
 			if far || h.client().HasReply(path, from, c.Read, h.input.LastMessage) {
@@ -91,9 +90,8 @@ func (h *hook) awaitSpending() {
 	})
 }
 
-// awaitUsage waits before the launcher is told to end the session, until the transcript has the answer that was just
-// acknowledged. A client that ends at once may lose the last lines that it was about to write, and with them what the
-// answer has cost.
+// awaitUsage waits until the transcript has the answer that was just acknowledged, before the launcher is told to end the
+// session. A client that ends at once may lose its last lines, and with them what the answer has cost.
 func (h *hook) awaitUsage() {
 	if h.answered == nil || h.input == nil || h.input.LastMessage == "" {
 		return
@@ -106,8 +104,8 @@ func (h *hook) awaitUsage() {
 	}
 }
 
-// spending is what was spent with what was counted of the session. A model's price may be in the table that cannot be
-// read.
+// spending returns what was spent, including what c counted of the session. If c is unsure, a table that cannot be read
+// may have the missing prices, so none counts as missing.
 func (h *hook) spending(view *inbox.View, c *meter.Counted) inbox.Spending {
 	money := view.Money()
 	money.Count(h.input.SessionID, c.Open(h.input.SessionID))
@@ -118,8 +116,8 @@ func (h *hook) spending(view *inbox.View, c *meter.Counted) inbox.Spending {
 	return s
 }
 
-// withView calls f with the inbox as it is, without the lock. If the inbox cannot be read, f is not called; the
-// transaction that follows says why.
+// withView calls f with the inbox as it is, without the lock. If the inbox cannot be read, it does not call f: the
+// transaction that follows reports why.
 func (h *hook) withView(f func(*inbox.View)) {
 	view, err := h.box.View()
 	if err != nil {

@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +17,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// errNotChecked says that the hook was ended while a check ran. The entry stays in flight.
+// errNotChecked is the error if the hook was ended while a check ran. The entry stays in flight.
 var errNotChecked = errors.New("the check did not run to its end")
 
 const (
@@ -47,17 +48,17 @@ func (c *checking) of(d *inbox.Delivery) *check.Outcome {
 	return c.outcome
 }
 
-// mustCheck says what to do about the check of an entry whose turn has ended, and returns its new state, nil for the old
-// one. Outcome 0 means nothing: the entry has no check, has passed it, or can go no further. mayBlock says that the turn
-// may go on, and spent returns what was spent by now.
+// mustCheck decides about the check of an entry whose turn has ended, and returns the check's new state, nil if it stays.
+// Outcome 0 means that there is nothing to do: the entry has no check, has passed it, or can go no further. mayBlock says
+// that the turn may be continued, and spent returns what was spent by now.
 func (h *hook) mustCheck(f *recovery.Flight, mayBlock bool, spent func() inbox.Spending) (outcome, *inbox.Check, error) {
 	d := f.Entry
 	if d.Check == nil || d.Verdict != nil && d.Verdict.Kind != inbox.VerdictDone {
-		h.checking.outcome = nil // of a check during which the agent gave the entry up
+		h.checking.outcome = nil // the agent gave the entry up during the check
 		return 0, nil, nil
 	}
 	if m, ofRun := effect.MarkOf(d); ofRun && m.Effect != "" && h.runs == nil {
-		return 0, nil, errNeedsRuns // its result is looked at after the check
+		return 0, nil, errNeedsRuns // the check precedes its result
 	}
 	c := *d.Check
 	if o := h.checking.of(d); o != nil {
@@ -77,8 +78,8 @@ func (h *hook) mustCheck(f *recovery.Flight, mayBlock bool, spent func() inbox.S
 	return unchecked, &c, nil
 }
 
-// checked notes in c the outcome of the check that this hook ran, and says how the Stop goes on. Outcome 0 means that
-// the entry is settled now.
+// checked notes in c the outcome of the check that this hook ran, and returns what the Stop does next. Outcome 0 means
+// that the entry is settled now.
 func (h *hook) checked(d *inbox.Delivery, c *inbox.Check, o *check.Outcome, mayBlock bool, spent func() inbox.Spending) outcome {
 	c.Seconds += o.Took.Seconds()
 	if c.Tail, c.Why = o.Tail, o.Why; len(h.checking.names) > 1 {
@@ -111,7 +112,7 @@ func (h *hook) checked(d *inbox.Delivery, c *inbox.Check, o *check.Outcome, mayB
 	return 0
 }
 
-// check runs the check that is due. The inbox's lock is free meanwhile.
+// check runs the check that is due, while the inbox's lock is free.
 func (h *hook) check(ctx context.Context) error {
 	ends, stop := h.waitContext()
 	defer stop()
@@ -125,10 +126,7 @@ func (h *hook) check(ctx context.Context) error {
 	if err := errors.Join(context.Cause(ends), context.Cause(ctx)); err != nil {
 		return fmt.Errorf("%w: %w", errNotChecked, err)
 	}
-	dir := os.Getenv("CLAUDE_PROJECT_DIR") // checks run there, wherever the session's agent has gone meanwhile
-	if dir == "" {
-		dir = h.input.Dir
-	}
+	dir := cmp.Or(os.Getenv("CLAUDE_PROJECT_DIR"), h.input.Dir) // the agent may have changed the latter
 	o := h.Orphan.Checks.Run(ends, h.checking.names, h.checking.turn, dir)
 	if err := context.Cause(ends); err != nil {
 		return fmt.Errorf("%w: %w", errNotChecked, err)
@@ -137,7 +135,7 @@ func (h *hook) check(ctx context.Context) error {
 	return nil
 }
 
-// feedback returns what has the turn of the entry in flight go on with what its check printed.
+// feedback returns what continues the turn of the entry in flight with the output of its check.
 func (h *hook) feedback(d *inbox.Delivery) (recovery.Evidence, string, error) {
 	before, e := recovery.EvidenceOf(d), h.evidence()
 	token, err := machine.RandomName()
@@ -164,7 +162,7 @@ func (h *hook) wakeFeedback(d *inbox.Delivery) (recovery.Evidence, string) {
 	return e, text
 }
 
-// checkText tells the model why the entry is not answered yet, and that a command's output is data.
+// checkText returns why the entry is not answered yet, for the model, and that a command's output is data.
 func checkText(d *inbox.Delivery, tries int) string {
 	c := d.Check
 	printed := "It printed nothing."

@@ -10,10 +10,10 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// This file is the table of transitions in docs/design.md, as far as the end of a turn or a waiting hook decides them.
-// session.go has what other events decide.
+// This file has those transitions of the table in docs/design.md that the end of a turn or a waiting hook decides.
+// session.go has those of other events.
 
-// outcome is what one look at the inbox came to.
+// outcome is what one poll of the inbox came to.
 type outcome int
 
 const (
@@ -26,9 +26,9 @@ const (
 	leave                        // another hook acts on this Stop
 	resting                      // the entry in flight waits for tasks in the background
 	unclear                      // the transcript may show more soon
-	more                         // so much was settled that it is committed before looking on
+	more                         // much was settled, and is committed before the next poll
 	unchecked                    // the check of the entry in flight has to run first
-	unmet                        // the check failed: the entry in flight goes on with what it printed
+	unmet                        // the check failed: the turn of the entry in flight is continued with its output
 )
 
 // decide acts on the end of a turn: it settles what was in flight as the turn shows, and delivers what comes next.
@@ -72,8 +72,8 @@ func (h *hook) decideWake(tx *inbox.Tx, still inbox.Mark) (outcome, string, erro
 	return h.deliverNext(tx, still)
 }
 
-// nothingInFlight reports whether an entry may be delivered. If the session has not picked a text up by the end of its
-// turn, the text never reached it. If it has, and no hook was told, as while hooks are disabled, nothing tells the answer.
+// nothingInFlight reports whether an entry may be delivered. A text that the session has not picked up by the end of its
+// turn never reached it. If it did, but no hook ran, as while hooks are disabled, nothing shows the answer.
 func (h *hook) nothingInFlight(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
 	if f == nil {
 		return true, nil
@@ -99,7 +99,7 @@ func (h *hook) nothingInFlight(tx *inbox.Tx, f *recovery.Flight) (bool, error) {
 	return report.Action != recovery.Owned, err
 }
 
-// continueTurn has the entry in flight go on in a turn of this session, which gets the text.
+// continueTurn keeps the entry in flight for another turn of this session, which gets the text.
 func (h *hook) continueTurn(tx *inbox.Tx, e recovery.Evidence, promptID, text string) (outcome, string, error) {
 	h.chargeEnd(tx)
 	tx.Worked(recovery.Worked(tx.InFlight()))
@@ -134,7 +134,7 @@ func (h *hook) deliverNext(tx *inbox.Tx, still inbox.Mark) (outcome, string, err
 	return h.decideHandover(tx, text)
 }
 
-// decideHandover is the decision to hand this text over for the entry in flight.
+// decideHandover decides to hand text over for the entry in flight.
 func (h *hook) decideHandover(tx *inbox.Tx, text string) (outcome, string, error) {
 	if h.Rewake {
 		h.offer = &offer{recovery.EvidenceOf(tx.InFlight()), text}
@@ -158,7 +158,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 			return 0, err
 		}
 		if doubt := of.Doubt(); doubt != nil {
-			if objection, told := h.objection(doubt, tx.InFlight()); told {
+			if objection, known := h.objection(doubt, tx.InFlight()); known {
 				of.Contest(objection)
 			}
 		}
@@ -201,8 +201,8 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 	return 0, nil
 }
 
-// failTurn notes that a turn ended in an error, and how long delivery is held back. It gives the entry back if that turn
-// was its own, or sets it aside once its attempts are used up.
+// failTurn notes that a turn ended in an error, and how long delivery is held back. If the turn was the entry's, it gives
+// the entry back, or sets it aside once its attempts are used up.
 func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	failure := &inbox.Failure{Error: h.input.Error, Message: h.input.LastMessage, At: time.Now().UTC()}
 	f, means := h.judge(tx)
@@ -230,7 +230,7 @@ func (h *hook) failTurn(tx *inbox.Tx) (outcome, error) {
 	return 0, err
 }
 
-// stopFailure acts on a turn that ended in an error, for wirings that do not wait in the background. It signals the
+// stopFailure notes that a turn ended in an error, for wirings that do not wait in the background, and signals the
 // launcher, which decides.
 func (h *hook) stopFailure() int {
 	h.record(func(tx *inbox.Tx) error {
@@ -242,8 +242,7 @@ func (h *hook) stopFailure() int {
 	return h.signal()
 }
 
-// settleEntry settles the entry in flight, as this event shows. left says that the entry belongs to another session,
-// which lives.
+// settleEntry settles the entry in flight by what this event means for it. left says that a live session owns the entry.
 func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, means recovery.StopMeaning) (left bool, err error) {
 	f.Entry = tx.InFlight() // a check or a charge has changed it
 	d := f.Entry
@@ -277,7 +276,7 @@ func (h *hook) settleEntry(tx *inbox.Tx, f *recovery.Flight, means recovery.Stop
 	return report.Action == recovery.Owned, err
 }
 
-// settle has the entry in flight settled, and remembers it for what follows the commit.
+// settle settles the entry in flight, and remembers it for what follows the commit.
 func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, error) {
 	d := tx.InFlight()
 	report, err := recovery.Settle(tx, h.asker(), sight)
@@ -293,8 +292,8 @@ func (h *hook) settle(tx *inbox.Tx, sight recovery.Sight) (recovery.Report, erro
 	return report, nil
 }
 
-// blockedEnough reports whether one more block would exceed --max-blocks. The client restarts its count at each turn
-// that no block began.
+// blockedEnough reports whether one more block would exceed --max-blocks. The client counts anew from each turn that no
+// block began.
 func (h *hook) blockedEnough(tx *inbox.Tx) bool {
 	return h.MaxBlocks > 0 && h.input != nil && h.input.StopHookActive && tx.In(h.input.SessionID).Known().Blocks >= h.MaxBlocks
 }
@@ -322,7 +321,7 @@ func (h *hook) next(tx *inbox.Tx, still inbox.Mark) (outcome, inbox.Entry, error
 	}
 }
 
-// isHeld reports whether delivery is held. It says once why, and once that it goes on.
+// isHeld reports whether delivery is held. It notes once why, and once that the hold has ended.
 func (h *hook) isHeld(hold recovery.Hold, full error) bool {
 	said, end := "", ""
 	switch stopping, pause, backoff := hold.Stopping, hold.Paused, hold.Backoff; {

@@ -41,19 +41,18 @@ type Pace struct {
 	Until      cli.Moment
 	MaxBlocks  int
 	Background cli.Span
-	// GateTimeout is how long to wait for the other hooks of a Stop, and GateUnseen for those that show nothing.
+	// GateTimeout is how long to wait for the other hooks of a Stop; GateUnseen is the same for those that show nothing.
 	GateTimeout, GateUnseen cli.Span
 	Settle                  cli.Span
 }
 
 // Dialogue says how the hook speaks with its client, and who started that.
 type Dialogue struct {
-	Form     string
-	Rewake   bool
-	Preamble string
-	Announce bool
-	// PreambleSet tells an empty preamble from none.
-	PreambleSet bool
+	Form        string
+	Rewake      bool
+	Preamble    string
+	Announce    bool
+	PreambleSet bool // even if Preamble is empty
 	// Launched says that a launcher wired this hook for its own session.
 	Launched bool
 	// Start names the start of the client whose prompt is an entry, "" for none.
@@ -109,14 +108,14 @@ func (h *Flags) Check(f *pflag.FlagSet, rest []string) error {
 	h.PreambleSet = f.Changed("preamble")
 	for _, name := range []string{"mode", "idle-interval", "as", "background-timeout", "max-blocks"} {
 		if h.Rewake && f.Changed(name) {
-			return fmt.Errorf("--%s is about a hook that ends the turn itself: with --rewake it says nothing, leave it out", name)
+			return fmt.Errorf("--%s is for a hook that ends the turn itself: it means nothing with --rewake, leave it out", name)
 		}
 	}
 	switch {
 	case h.NoInput && (h.Rewake || h.Launched):
 		return errors.New("--no-input is for a harness that is no client: without the client's input there is no session to serve or to wake")
 	case h.NoInput && len(h.Orphan.Checks.Commands) > 0:
-		return errors.New("--no-input is for a harness that tells of no turn: there is no reply to check, leave --check out")
+		return errors.New("--no-input is for a harness that reports no turn: there is no reply to check, leave --check out")
 	case len(rest) > 0:
 		return fmt.Errorf("unexpected argument %q", rest[0])
 	case h.Inbox == "":

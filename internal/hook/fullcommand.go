@@ -23,17 +23,17 @@ import (
 )
 
 const (
-	// FullCommand links everything that a hook may need, babysitter runs too. FullVerb tells it to be the hook.
+	// FullCommand links everything that a hook may need, babysitter runs too. With FullVerb it acts as the hook.
 	FullCommand = "heartbeat"
 	FullVerb    = "__stop"
 
-	// handedOverFlag precedes the hook's own flags if another process began the hook's work. What that process knows
-	// then comes on stdin, before the input.
+	// handedOverFlag precedes the hook's own flags if another process began the hook's work. What that process knows then
+	// comes on stdin, before the input.
 	handedOverFlag = "--handed-over"
 )
 
-// becomeFull has the full command carry on in this process. Call it with nothing committed and the lock free. It
-// returns only if that fails.
+// becomeFull replaces this process by the full command. It must be called with nothing committed and the lock free. It
+// returns only an error.
 func (h *hook) becomeFull() error {
 	return fmt.Errorf("hand over to %s, which knows of babysitter runs: %w", FullCommand, h.startFull())
 }
@@ -74,7 +74,7 @@ func (h *hook) handover() ([]byte, error) {
 	return append(b, h.raw...), err
 }
 
-// answerWait is how long the full command may take to say what it is. It takes 2 ms.
+// answerWait is how long the full command may take to name itself. It takes 2 ms.
 const answerWait = 10 * time.Second
 
 // findFull returns the path of the full command, after asking the program there what it is. Another program of that
@@ -93,18 +93,18 @@ func findFull() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("ask %s what it is: %w", program, err)
 	}
-	said := make([]byte, len(CommandName))
+	name := make([]byte, len(CommandName))
 	_ = answer.(*os.File).SetReadDeadline(time.Now().Add(answerWait)) // pipes take a deadline
-	_, err = io.ReadFull(answer, said)
-	_ = ask.Process.Kill() // another program may go on
+	_, err = io.ReadFull(answer, name)
+	_ = ask.Process.Kill() // another program may still run
 	_ = ask.Wait()
-	if err != nil || string(said) != CommandName {
+	if err != nil || string(name) != CommandName {
 		return "", fmt.Errorf("%s is another program, or of another release: install all of heartbeat's commands into one folder", program)
 	}
 	return program, nil
 }
 
-// takeOver makes h the hook that another process began, if the arguments say so. They are h's own without that.
+// takeOver makes h the hook that another process began, if the first argument says so, and removes that argument.
 func (h *hook) takeOver() error {
 	if len(h.args) == 0 || !strings.HasPrefix(h.args[0], handedOverFlag) {
 		return nil
@@ -130,25 +130,24 @@ func unlinkedFile() (*os.File, error) {
 	return f, err
 }
 
-// Runs is what a hook does for babysitter runs. The hook that Claude Code starts has none: when a run comes up, it
-// becomes the full command, which has.
+// Runs is what a hook does for babysitter runs. The lean hook that Claude Code starts cannot do it: when it meets a run,
+// it becomes the full command.
 type Runs interface {
-	// Greet sees each event before the hook acts on it. It returns what the person at the terminal is shown as a
-	// session starts, "" for nothing.
+	// Greet is called at each event before the hook acts on it. It returns what to show at the terminal, "" for nothing.
 	Greet() (shown string)
 	// Step takes a step of each run, and reports whether that brought entries.
 	Step(ctx context.Context) (brought bool)
 	// Advance steps the runs of a hook that would end the turn, and waits for what is over soon. It reports whether to
-	// look into the inbox again.
+	// poll the inbox again.
 	Advance(ctx context.Context) (again bool)
-	// Pass tells the runs what was answered, at a Stop that delivers an entry or may deliver none. settled is the id of
-	// the entry that the hook settled last.
+	// Pass steps the runs with what was answered, at a Stop that delivers an entry or may deliver none. settled is the id
+	// of the entry that the hook settled last.
 	Pass(ctx context.Context, settled string)
-	// Accept accepts the answer to an entry of a run. missing says why the answer does not settle it, "" if it does.
+	// Accept accepts the answer to an entry of a run. missing is why the answer does not settle the entry, "" if it does.
 	Accept(d *inbox.Delivery, reply string) (missing string)
-	// SettledElsewhere says why an entry of a run need not be delivered, "" if it must be.
+	// SettledElsewhere returns why an entry of a run need not be delivered, "" if it must be.
 	SettledElsewhere(e inbox.Entry) (why string)
-	// Announce returns what the person at the terminal is shown of an entry of a run.
+	// Announce returns what to show at the terminal of an entry of a run.
 	Announce(e inbox.Entry) string
 }
 
@@ -161,21 +160,21 @@ type Surroundings struct {
 	Age      func() time.Duration
 	Note     func(format string, args ...any)
 	Complain func(error)
-	// Ask has a person told of the effects that wait for one.
+	// Ask has a person told which effects wait for one.
 	Ask func(effects []string)
-	// ComplainOnce says an error unless it was the last one said.
+	// ComplainOnce prints an error unless it was the last one printed.
 	ComplainOnce func(error)
-	// PollAgainIn has a waiting hook look after that time even if nothing happens.
+	// PollAgainIn has a waiting hook poll after that time even if nothing happens.
 	PollAgainIn func(time.Duration)
 }
 
 // OpenRuns opens the runs that the hook drives.
 type OpenRuns func(Surroundings) Runs
 
-// errNeedsRuns leaves the inbox unchanged: its entry needs a hook that knows of runs.
+// errNeedsRuns has the lean hook become the full command, with the inbox unchanged.
 var errNeedsRuns = errors.New("the entry is a babysitter run's")
 
-// acceptResult says why the answer to an entry does not settle it, "" if it does.
+// acceptResult returns why the answer to an entry does not settle it, "" if it does.
 func (h *hook) acceptResult(f *recovery.Flight) (missing string, err error) {
 	if m, ofRun := effect.MarkOf(f.Entry); !ofRun || m.Effect == "" {
 		return "", nil
@@ -186,7 +185,7 @@ func (h *hook) acceptResult(f *recovery.Flight) (missing string, err error) {
 	return h.runs.Accept(f.Entry, f.LastReply()), nil
 }
 
-// settledElsewhere says why an entry of a run need not be delivered, "" if it must be.
+// settledElsewhere is [Runs.SettledElsewhere].
 func (h *hook) settledElsewhere(e inbox.Entry) (why string, err error) {
 	if h.runs == nil {
 		return "", errNeedsRuns

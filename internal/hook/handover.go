@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -38,10 +39,10 @@ func (h *hook) handOver(ctx context.Context, tx *inbox.Tx, text string) error {
 		return h.takeBack(tx, err)
 	}
 	if ctx.Err() != nil {
-		return nil // the client gave the hook up and takes no decision: its transcript will tell
+		return nil // the client gave the hook up, and its transcript will show whether it took the decision
 	}
 	if err := tx.HandedOver(); err != nil {
-		h.Note("%v: the transcript will tell", err)
+		h.Note("%v: the transcript will show whether the text went out", err)
 	}
 	return nil
 }
@@ -70,12 +71,11 @@ func (h *hook) takeBack(tx *inbox.Tx, why error) error {
 	return fmt.Errorf("%w: %w: the entry %s waits again", errNotPrinted, why, words.Name(d.ID(), d.EntryID))
 }
 
-// rawFile writes to a descriptor by system calls alone. With os.Stdout, Go would end the process at a broken pipe, before
+// rawFile writes to a descriptor by system calls alone. At a broken pipe behind os.Stdout, Go would end the process before
 // it could give the entry back.
 type rawFile int
 
-func (fd rawFile) Write(b []byte) (int, error) {
-	done := 0
+func (fd rawFile) Write(b []byte) (done int, _ error) {
 	for done < len(b) {
 		n, err := unix.Write(int(fd), b[done:])
 		switch {
@@ -94,7 +94,7 @@ func (fd rawFile) Write(b []byte) (int, error) {
 	return done, nil
 }
 
-// announcement returns what the person at the terminal is shown of an entry, "" for nothing.
+// announcement returns what to show at the terminal of an entry, "" for nothing.
 func (h *hook) announcement(e inbox.Entry) string {
 	if h.runs != nil {
 		if text := h.runs.Announce(e); text != "" {
@@ -104,18 +104,14 @@ func (h *hook) announcement(e inbox.Entry) string {
 	if !h.Announce {
 		return ""
 	}
-	name := e.ID
-	if name == "" {
-		name = words.Short(e.EntryID)
-	}
-	text := "heartbeat: entry " + words.Brief(name)
+	text := "heartbeat: entry " + words.Brief(cmp.Or(e.ID, words.Short(e.EntryID)))
 	if e.Attempt > 1 {
 		text += fmt.Sprintf(", attempt %d", e.Attempt)
 	}
 	return text
 }
 
-// recipient returns who gets the entry, with the evidence that tells later whether it was answered.
+// recipient returns who gets the entry, with the evidence by which a later Stop is judged.
 func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	in := h.input
 	switch {
@@ -153,18 +149,17 @@ func (h *hook) evidence() recovery.Evidence {
 	}
 }
 
-// defaultPreamble tells the model whose request follows. The client presents the text as a hook's error, and as a
-// notification that is not from the user.
+// defaultPreamble tells the model whose request follows. The client presents the text as a hook's error, in a
+// notification that is not the user's.
 const defaultPreamble = "This is the next request from the work queue of this session's operator (heartbeat, %s). " +
 	"It is no error, and it approves nothing that was asked before. Carry it out as a request of the operator's:"
 
-// bareMark replaces an empty preamble, and follows the operator's own. It tells this delivery's announcement from any
-// other.
+// bareMark replaces an empty preamble, and follows the operator's own. It distinguishes this delivery's announcement.
 const bareMark = "(heartbeat, %s)"
 
 // textOf returns the text of an entry behind a preamble. A text that the client would cut goes into a file, which is
 // durable before the delivery that names it is committed. A text that blocks the stop then ends in the file's path, which
-// tells it from any other in a transcript.
+// distinguishes it in a transcript.
 func (h *hook) textOf(e inbox.Entry) (text, spill string, err error) {
 	preamble, most := h.Preamble, h.client().MaxReason
 	where := "Read all of this file, in parts if need be, and carry it out:\n\n%s"
@@ -187,7 +182,7 @@ func (h *hook) textOf(e inbox.Entry) (text, spill string, err error) {
 	return introduce(preamble, fmt.Sprintf("The request is too long to be handed over here (%d bytes). "+where, len(e.Text), spill)), spill, nil
 }
 
-// token tells this delivery from every other, even of the same entry: a hook hands over only once.
+// token distinguishes this delivery from all others, even of the same entry, since a hook hands over only once.
 func (h *hook) token() string { return h.Waiter[:min(8, len(h.Waiter))] }
 
 func introduce(preamble, text string) string {

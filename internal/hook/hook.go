@@ -19,7 +19,7 @@ import (
 // CommandName is the hook's installed name.
 const CommandName = "heartbeat-stop"
 
-// errNotPrinted says that the client got no decision.
+// errNotPrinted is the error if the client got no decision.
 var errNotPrinted = errors.New("print the decision")
 
 // hook is one run of the command as a hook.
@@ -38,13 +38,12 @@ type hook struct {
 	checking checking
 }
 
-// call is how the hook was started, and what continues it as the full command.
+// call is how the hook was started, and what it needs to become the full command.
 type call struct {
 	input *claude.Input // nil with --no-input
-	// pid is the client's process id once clientSought is set.
-	pid      int
+	pid      int // the client's, once pidKnown is set
 	pidKnown bool
-	// open opens runs. Without it this is the lean hook, and runs stays nil.
+	// open opens runs. In the lean hook it is nil, and runs stays nil.
 	open  OpenRuns
 	runs  Runs
 	args  []string
@@ -52,26 +51,23 @@ type call struct {
 	raw   []byte // the input as it was read, for the full command
 }
 
-// carried is what the full command has to know of the hook that it replaces. It counts as the same hook: it began at
-// the same time, serves the same session, and waits as long and under the same name.
+// carried is what the full command must know of the hook that it replaces. It counts as the same hook: it began at the
+// same time, serves the same session, and waits as long and under the same name.
 type carried struct {
 	Began     int64  `json:"began"`      // machine.SinceBoot
-	Parent    int    `json:"parent"`     // the process that started this hook; with another one it died
+	Parent    int    `json:"parent"`     // the process that started this hook; a hook with another parent lost it
 	Waiter    string `json:"waiter"`     // the hook's name while it waits in the background
 	IdleUntil int64  `json:"idle_until"` // when persist ends the turn with an idle tick (machine.SinceBoot); 0 before the wait
-	Paused    string `json:"paused"`     // what was last said of a pause: a waiting hook says it once
-	Notes     string `json:"notes"`      // what nobody has heard yet
+	Paused    string `json:"paused"`     // the last note about a hold: a waiting hook notes each once
+	Notes     string `json:"notes"`      // notes that are not printed yet
 }
 
 // wait is what the hook remembers while it waits for an entry.
 type wait struct {
-	// wakeText is what this hook wakes the session with.
-	wakeText string
-	// waits says that a commit made this hook the one that waits in the background.
-	waits bool
-	// again is when the hook looks again although nothing has happened, 0 for never.
-	again time.Duration
-	// watched is the transcript that may soon show what a verdict needs.
+	wakeText string        // what this hook wakes the session with
+	waits    bool          // a commit made this hook the one that waits in the background
+	again    time.Duration // until the hook polls although nothing has happened, 0 for never
+	// watched is the transcript that may soon show what this Stop means.
 	watched struct {
 		path     string
 		size     int64     // when it was last read
@@ -81,16 +77,13 @@ type wait struct {
 
 // settlement is what the hook did with the entry in flight.
 type settlement struct {
-	// settled is the entry that the transaction settles, nil for none.
-	settled *inbox.Delivery
+	settled *inbox.Delivery // by the transaction, nil for none
 	// answered is settled if its turn has ended, doubtful if another hook may yet object to its answer; else nil.
 	answered, doubtful *inbox.Delivery
-	// lastSettled is the id of the entry that this hook settled last.
-	lastSettled string
-	// message is what the person is shown of the delivered entry, "" for nothing.
-	message string
-	charged *inbox.Tx // the transaction that charged this session
-	// uncountedNow is why spending was not counted between two requests, nil if the state says that already.
+	lastSettled        string    // the id of the entry that this hook settled last
+	message            string    // to show at the terminal of the delivered entry, "" for nothing
+	charged            *inbox.Tx // the transaction that charged this session
+	// uncountedNow is why spending was not counted between two requests, nil if the state has the same reason.
 	uncountedNow *string
 	cut          bool // the transcript has become shorter
 }
@@ -104,7 +97,7 @@ func (h *hook) end(tx *inbox.Tx) error {
 		h.Note("%s", w)
 	}
 	err := tx.Close()
-	// A person is told once the transaction is committed and the decision is printed. What a killed hook left untold is
+	// A person is told once the transaction is committed and the decision is printed. What a killed hook did not tell is
 	// told at the next session's start, or by the next hook that finds dead letters newer than .notified.json.
 	begins := h.input != nil && h.input.Event == claude.EventSessionStart
 	if h.Notify.Command != "" && (tx.NeedsPerson() || begins || h.notifier.drained && h.Notify.Drained || h.lettersUntold()) {
@@ -140,7 +133,7 @@ func (h *hook) endsTurn() bool {
 	return h.input.Event == claude.EventStop || h.input.Event == "" || h.input.Event == claude.EventStopFailure
 }
 
-// ended leaves without a decision. After a signal the exit status is the one that a shell would report.
+// ended ends the hook without a decision. After a signal the exit status is the one that a shell would report.
 func (h *hook) ended(cause error) int {
 	h.Note("%v: nothing was taken", cause)
 	if by, is := errors.AsType[cli.EndedBy](cause); is {
@@ -151,20 +144,19 @@ func (h *hook) ended(cause error) int {
 
 func (h *hook) age() time.Duration { return time.Duration(machine.SinceBoot() - h.Began) }
 
-// voice is what the hook says on stderr.
+// voice is what the hook prints on stderr.
 type voice struct {
 	cli.Streams
-	complained string           // the last error that was said
-	aside      []inbox.SetAside // not yet said
+	complained string           // the last error that was printed
+	aside      []inbox.SetAside // not printed yet
 }
 
-// complainOnce says an error unless it was the last one said, and reports whether it said it.
+// complainOnce prints an error unless it was the last one printed, and reports whether it did.
 func (v *voice) complainOnce(err error) bool {
-	said := err.Error()
-	if said == v.complained {
+	if err.Error() == v.complained {
 		return false
 	}
-	v.complained = said
+	v.complained = err.Error()
 	v.Complain(err)
 	return true
 }
@@ -172,10 +164,10 @@ func (v *voice) complainOnce(err error) bool {
 // notifier starts the process that tells a person. It remembers only what this hook has done so far.
 type notifier struct {
 	drained bool   // this Stop settled an entry and found nothing more
-	asked   string // the questions of runs that were told last
+	asked   string // the effects of runs that the last process was started for
 }
 
-// lettersUntold compares two file times and reads nothing, because each turn asks.
+// lettersUntold compares two file times and reads nothing, because it is called at each turn.
 func (h *hook) lettersUntold() bool {
 	letters, err := disk.StatName(h.box.DeadLetterPath())
 	if err != nil {
@@ -194,8 +186,8 @@ func (h *hook) runsAsk(effects []string) {
 	}
 }
 
-// startNotifier starts heartbeat notify in a session of its own, and does not wait for it: that may take a while. None
-// of the client's files are open in it.
+// startNotifier starts heartbeat notify in a session of its own, without any of the client's files open, and does not
+// wait for it.
 func (h *hook) startNotifier() {
 	program, err := findFull()
 	if err == nil {

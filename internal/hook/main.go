@@ -1,7 +1,7 @@
 // Package hook is heartbeat-stop: one Stop of a session, from the client's input to the decision that it reads.
 //
-// As a hook it prints only the protocol on stdout. It exits with status 2, on which Claude Code feeds stderr to the
-// model, only to hand an entry over.
+// As a hook it prints only the protocol on stdout. With status 2, which has Claude Code feed stderr to the model, it exits
+// only to hand an entry over.
 package hook
 
 import (
@@ -52,8 +52,8 @@ func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 	return cli.ExitError
 }
 
-// howToType says how to call a verb from here. An entry may tell an agent to call this command by its path, with none
-// of heartbeat's commands on PATH.
+// howToType returns how to call a verb from here. An agent may have called this command by its path, with none of
+// heartbeat's commands on PATH.
 func howToType(verb string) string {
 	command := FullCommand
 	if _, err := exec.LookPath(command); err != nil {
@@ -65,9 +65,9 @@ func howToType(verb string) string {
 }
 
 const (
-	// How long a hook waits for the inbox's lock. The end of a turn is told once, so the hook waits nearly as long as
-	// clients let hooks run: 10 minutes, or one minute for clients too old to name a prompt. At other events a session
-	// or a person waits for the hook.
+	// How long a hook waits for the inbox's lock. The client reports the end of a turn once, so the hook waits nearly as
+	// long as clients let hooks run: 10 minutes, or one minute for clients too old to name a prompt. At other events a
+	// session or a person waits for the hook.
 	turnLockWait    = 9 * time.Minute
 	oldTurnLockWait = 45 * time.Second
 	eventLockWait   = 5 * time.Second
@@ -104,7 +104,7 @@ func runHook(args []string, s cli.Streams, open OpenRuns) int {
 	return h.run(h.open == nil && (len(h.Runs.Dirs) > 0 || flags.Changed("babysitter")))
 }
 
-// run acts on the event. full says that it needs the full command, except at the event after each batch of tools.
+// run acts on the event. full says that it takes the full command, except at the event after each batch of tools.
 func (h *hook) run(full bool) int {
 	var err error
 	if !h.NoInput {
@@ -121,9 +121,8 @@ func (h *hook) run(full bool) int {
 		return h.failed(err)
 	}
 	if of := os.Getenv(cli.LaunchedVariable); of != "" && !h.Launched {
-		// A launcher gave the session a hook of its own, to which a hook from the project's settings leaves every
-		// event. With another inbox it would deliver into a session that works for the launcher's inbox, and keep the
-		// session from ending.
+		// A launcher gave the session a hook of its own, to which a hook from the project's settings leaves every event.
+		// For another inbox it would deliver into a session that works for the launcher's, and keep it from ending.
 		if !inbox.SameInbox(of, h.box.Path()) {
 			h.Note("this session works for %s, by way of heartbeat-launch: the hook of %s does nothing in it", of, h.box.Path())
 		}
@@ -148,7 +147,7 @@ func (h *hook) lockWait() time.Duration {
 	if in == nil {
 		return oldTurnLockWait
 	}
-	// The entry's fate depends on these events of a client that was started with it, and no terminal waits for them.
+	// The fate of an entry that is its client's prompt depends on these events, and no terminal waits for them.
 	ofStart := h.Start != "" && (in.Event == claude.EventSessionStart || in.Event == claude.EventUserPromptSubmit)
 	switch {
 	case !h.endsTurn() && !ofStart:
@@ -184,7 +183,7 @@ func (h *hook) dispatch() int {
 	if in.Event == claude.EventStop || in.Event == "" {
 		if h.othersContinue() {
 			if h.Rewake && h.SignalFile == "" {
-				return cli.ExitOK // from the background nothing ends the turn: a reached limit would be told in vain
+				return cli.ExitOK // no hook in the background can end the turn at a limit
 			}
 			return h.betweenRequests()
 		}
@@ -217,7 +216,7 @@ func (h *hook) dispatch() int {
 			return h.record(h.bindPrompt)
 		case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
 			return h.record(h.bindTaskReport)
-		case in.PromptID == "": // without an id nothing tells this turn from one that was stopped
+		case in.PromptID == "": // without an id, this turn could be the one that was stopped
 			return h.record(func(tx *inbox.Tx) error { tx.In(in.SessionID).ForgetStopped(); return nil })
 		}
 		return h.otherPrompt()

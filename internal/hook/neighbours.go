@@ -1,6 +1,7 @@
 package hook
 
 import (
+	"cmp"
 	"errors"
 	"os"
 	"path/filepath"
@@ -21,8 +22,8 @@ import (
 )
 
 const (
-	// flushWait is how long after a hook's end its words may take to reach the transcript. Measured: a tenth of a
-	// second, more on a busy machine. Words that come even later make an answer contested.
+	// flushWait is how long after a hook's end its decision may take to reach the transcript. Measured: a tenth of a
+	// second, more on a busy machine. A decision that comes even later makes an answer contested.
 	flushWait = 500 * time.Millisecond
 	gatePoll  = 25 * time.Millisecond
 	// summaryWait is how long a hook in the background, for which nobody waits, gives the client to write the summary
@@ -30,20 +31,20 @@ const (
 	summaryWait = 10 * time.Second
 	// The hooks of one Stop start at the same moment, give or take these seconds on a busy machine.
 	startsBefore, startsAfter = 1, 5
-	// maxSettings bounds a settings file. summaryWithin is how far from the transcript's end the summary of the Stop
-	// before is looked for. In bytes.
+	// maxSettings bounds a settings file. summaryWithin is how much of the transcript's end is searched for the summary
+	// of the Stop before. In bytes.
 	maxSettings, summaryWithin = 1 << 20, 8 << 10
 )
 
 // gate is the outcome of waiting for the other Stop hooks.
 type gate struct {
 	shut   bool // one of them ended the session: nothing more is delivered
-	unsure bool // what one of them said may show later
+	unsure bool // the transcript may yet show what one of them decided
 	from   int64
 }
 
 // othersContinue waits, without the inbox's lock, until the other hooks of this Stop have ended. It reports whether one of
-// them has the turn go on. The turn is not over then: its last Stop is yet to come.
+// them continues the turn, whose last Stop is then yet to come.
 func (h *hook) othersContinue() bool {
 	pid := h.clientPID()
 	if h.GateTimeout == 0 || pid == 0 || !h.client().LogsHooks {
@@ -59,18 +60,18 @@ func (h *hook) othersContinue() bool {
 	if !others.Any() {
 		return false
 	}
-	said := h.awaitOthers(&siblings{client: pid, start: machine.ProcessStart(pid), own: own, since: machine.ProcessStart(own), hooks: others})
-	h.gate.shut, h.gate.unsure = said.Ended, !said.Over
-	said.Blocks = slices.DeleteFunc(said.Blocks, h.isDelivered)
-	if said.Ended || len(said.Blocks) == 0 {
+	report := h.awaitOthers(&siblings{client: pid, start: machine.ProcessStart(pid), own: own, since: machine.ProcessStart(own), hooks: others})
+	h.gate.shut, h.gate.unsure = report.Ended, !report.Over
+	report.Blocks = slices.DeleteFunc(report.Blocks, h.isDelivered)
+	if report.Ended || len(report.Blocks) == 0 {
 		return false
 	}
-	h.noteOthers("another Stop hook has the turn go on, so it is not over: %s", words.Sentence(words.Brief(said.Blocks[0])))
+	h.noteOthers("another Stop hook has the turn go on, so it is not over: %s", words.Sentence(words.Brief(report.Blocks[0])))
 	return true
 }
 
-// isDelivered reports whether a text is that of the entry in flight. That text stands before the turn's answer, which
-// the client may not have written yet.
+// isDelivered reports whether a text is that of the entry in flight, which precedes the turn's answer in a transcript
+// where the client may not have written that answer yet.
 func (h *hook) isDelivered(text string) (is bool) {
 	h.withView(func(view *inbox.View) { is = h.isTextOf(view.InFlight(), text) })
 	return is
@@ -84,15 +85,15 @@ func (h *hook) isTextOf(d *inbox.Delivery, text string) bool {
 	return own != "" && strings.HasSuffix(strings.TrimSpace(text), own)
 }
 
-// noteOthers notes a sentence, unless the hook runs in the background. Notes of such a hook may become part of the text
-// that wakes the session.
+// noteOthers notes a sentence unless the hook runs in the background, where notes may become part of the text that wakes
+// the session.
 func (h *hook) noteOthers(format string, args ...any) {
 	if !h.Rewake {
 		h.Note(format, args...)
 	}
 }
 
-// awaitOthers returns what the other hooks have said, once they have ended or nothing more can be known.
+// awaitOthers returns what the other hooks decided, once they have ended or nothing more can be known.
 func (h *hook) awaitOthers(s *siblings) claude.StopReport {
 	limit, reply := time.Duration(h.GateTimeout), h.input.LastMessage
 	if !h.Rewake { // the client waits for this hook, and no longer than this
@@ -103,27 +104,27 @@ func (h *hook) awaitOthers(s *siblings) claude.StopReport {
 	for quiet := began; ; time.Sleep(gatePoll) {
 		running := s.running()
 		transcript.Read()
-		said, now := transcript.StopReport, h.age()
-		if said.Over && !h.Rewake {
-			said = claude.StopReport{} // the summary is that of the Stop before, since this hook still runs
+		report, now := transcript.StopReport, h.age()
+		if report.Over && !h.Rewake {
+			report = claude.StopReport{} // the summary is that of the Stop before, since this hook still runs
 		}
-		if running != "" && !said.Over || said.Over && !over {
+		if running != "" && !report.Over || report.Over && !over {
 			quiet = now
 		}
-		over = said.Over
-		unseen := s.hooks.Judges || slices.ContainsFunc(s.hooks.Servers, func(url string) bool { return !said.Heard(url) })
+		over = report.Over
+		unseen := s.hooks.Judges || slices.ContainsFunc(s.hooks.Servers, func(url string) bool { return !report.Heard(url) })
 		switch {
-		case said.Over && now-quiet >= flushWait: // an earlier one may be that of the Stop before, or be overridden yet
-			return said
+		case report.Over && now-quiet >= flushWait: // an earlier one may be that of the Stop before, or be overridden yet
+			return report
 		case now >= limit && running != "":
 			h.noteOthers("another Stop hook still runs after %s, and is waited for no longer: %s", words.Took(now), words.Brief(running))
-			return said
+			return report
 		case running != "" || now-quiet < flushWait:
-		case len(said.Blocks) > 0 || said.Ended || claude.TranscriptSize(h.input.TranscriptPath) == 0: // nothing would show
-			return said
+		case len(report.Blocks) > 0 || report.Ended || claude.TranscriptSize(h.input.TranscriptPath) == 0: // nothing would show
+			return report
 		case h.Rewake && now-quiet < min(limit, summaryWait):
 		case !unseen || now >= min(limit, time.Duration(h.GateUnseen)):
-			return said
+			return report
 		}
 	}
 }
@@ -138,13 +139,10 @@ func (h *hook) otherHooks(client int) *claude.StopHooks {
 		case err == nil:
 			s.Read(text, root)
 		case errors.Is(err, disk.ErrTooLarge):
-			s.Commands = append(s.Commands, "?"+path) // what it wires is unknown
+			s.Commands = append(s.Commands, "?"+path) // nobody knows what it wires
 		}
 	}
-	config := os.Getenv("CLAUDE_CONFIG_DIR")
-	if config == "" {
-		config = filepath.Join(os.Getenv("HOME"), ".claude")
-	}
+	config := cmp.Or(os.Getenv("CLAUDE_CONFIG_DIR"), filepath.Join(os.Getenv("HOME"), ".claude"))
 	project := filepath.Join(os.Getenv("CLAUDE_PROJECT_DIR"), ".claude")
 	managed := "/etc/claude-code"
 	if runtime.GOOS == "darwin" {
@@ -250,8 +248,8 @@ func (s *siblings) running() string {
 	return ""
 }
 
-// isHook reports whether a process with this environment was started as a hook. A tool server has only the project's
-// variable, and a command in the background only that of the client's process.
+// isHook reports whether a process with this environment was started as a hook. A tool server has only the second
+// variable, and a command in the background only the first.
 func isHook(environ []string) bool {
 	has := func(name string) bool {
 		return slices.ContainsFunc(environ, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
@@ -261,8 +259,8 @@ func isHook(environ []string) bool {
 
 func (s *siblings) earliest() int64 { return s.since - startsBefore*machine.StartsPerSecond }
 
-// isOwnBelow reports whether a process is one of heartbeat's own hooks, or waits for one that it started. Two of those
-// would wait for each other.
+// isOwnBelow reports whether a process is a hook of heartbeat's, or one of these descends from it. Two hooks would wait
+// for each other.
 func (s *siblings) isOwnBelow(all []machine.Entry, pid int) bool {
 	return slices.ContainsFunc(all, func(p machine.Entry) bool {
 		return p.Start >= s.earliest() && claude.IsOwn(commandLineOf(p.PID)) && machine.Nearest(p.PID, func(q int) bool { return q == pid }) != 0
@@ -285,7 +283,7 @@ func childOf(client int) int {
 
 func commandLineOf(pid int) string { return strings.Join(machine.Arguments(pid), " ") }
 
-// doubt returns what [hook.objection] needs to find out whether another hook objected to an answer. own is the text that
+// doubt returns what [hook.objection] needs to decide whether another hook objected to an answer. own is the text that
 // this Stop delivers, or "".
 func (h *hook) doubt(own string) []byte {
 	var o flat.Object
@@ -297,15 +295,15 @@ func (h *hook) doubt(own string) []byte {
 	return o.End()
 }
 
-// objection returns what another hook said to have the turn go on, "" for nothing, at the Stop whose answer is in doubt.
-// inFlight is what a later look of that Stop delivered. told is false while the client has not told of that Stop, as
-// where this one is still the same.
-func (h *hook) objection(doubt *inbox.Doubt, inFlight *inbox.Delivery) (said string, told bool) {
+// objection returns the texts with which other hooks continued the turn, "" for none, at the Stop whose answer is in
+// doubt. inFlight is what a later poll of that Stop delivered. known is false while the client has not written its summary
+// of that Stop, which may still be this one.
+func (h *hook) objection(doubt *inbox.Doubt, inFlight *inbox.Delivery) (texts string, known bool) {
 	note, err := flat.Parse(doubt.Note)
 	if err != nil {
 		return "", true
 	}
-	goes, told := claude.Objections(note.String("transcript"), note.Int("from"), note.String("own"))
-	goes = slices.DeleteFunc(goes, func(text string) bool { return h.isTextOf(inFlight, text) })
-	return strings.Join(goes, "; "), told
+	all, known := claude.Objections(note.String("transcript"), note.Int("from"), note.String("own"))
+	all = slices.DeleteFunc(all, func(text string) bool { return h.isTextOf(inFlight, text) })
+	return strings.Join(all, "; "), known
 }

@@ -29,11 +29,11 @@ const (
 )
 
 // betweenRequests stops the turn of an entry if the entry or the day has reached a limit. It runs after tools, and where
-// another Stop hook has the turn go on, so at most the last request exceeds the limit. It also runs for a subagent, whose
+// another Stop hook continues the turn, so at most the last request exceeds the limit. It also runs for a subagent, whose
 // requests count too: there the client ends the subagent alone, and the rest of the turn at its next hook.
 func (h *hook) betweenRequests() int {
 	v, err := h.checkSpending()
-	if v != nil { // what is not counted comes on top
+	if v != nil { // a failed count can only have missed spending
 		err = h.stopTurn(v)
 	}
 	if cause := h.uncountedNow; cause != nil { // lock once for each cause: a turn may take hours without a Stop
@@ -48,7 +48,7 @@ func (h *hook) betweenRequests() int {
 	return cli.ExitOK
 }
 
-// checkSpending takes no lock and changes nothing. It returns the limit that was reached, or nil.
+// checkSpending returns the limit that was reached, or nil. It takes no lock and changes nothing.
 func (h *hook) checkSpending() (v *recovery.Over, err error) {
 	view, err := h.box.View()
 	if err != nil {
@@ -73,8 +73,8 @@ func (h *hook) checkSpending() (v *recovery.Over, err error) {
 	return v, err
 }
 
-// stopAgent stops a background subagent that outlives its entry, in a launched session and once the day has reached its
-// limit: nothing else would stop it.
+// stopAgent stops a background subagent that outlives its entry in a launched session, once the day has reached its limit.
+// Nothing else would stop it.
 func (h *hook) stopAgent(view *inbox.View) error {
 	if h.input.AgentID == "" || h.SignalFile == "" || !h.Limits.Day.Any() {
 		return nil
@@ -93,9 +93,9 @@ func (h *hook) isTurn(session, prompt string) bool {
 	return h.input.SessionID == session && h.input.PromptID == prompt
 }
 
-// judgeSpending compares what the session has spent so far with the limits. The client may write the answer that asked
-// for these tools only after it ran them. Close to a limit the hook waits for that answer; if it does not come, it
-// counts as much as the largest one so far.
+// judgeSpending compares what the session has spent so far with the limits. The client may run tools before it writes the
+// answer that asked for them. Close to a limit the hook waits for that answer. If it does not come, it counts as much as
+// the largest one so far.
 func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan) (*recovery.Over, error) {
 	for began := time.Now(); ; time.Sleep(answerPoll) {
 		c, err := h.count(view, h.input.ToolUse)
@@ -150,7 +150,7 @@ func (h *hook) stopTurn(v *recovery.Over) error {
 	return h.printStop(why)
 }
 
-// printStop has the client end the turn and say why, and the launcher end the session.
+// printStop has the client end the turn and show why, and the launcher end the session.
 func (h *hook) printStop(why string) error {
 	err := claude.WriteStop(h.Out, why)
 	if h.SignalFile != "" {

@@ -16,17 +16,16 @@ import (
 )
 
 const (
-	// ExitWake hands stderr to the model as the session's next turn. The command exits with this status for nothing
-	// else.
+	// ExitWake hands stderr to the model as the session's next turn. The command exits with it for nothing else.
 	ExitWake = 2
 	// markedWake is passed to exit for ExitWake: the system keeps the lower eight bits, while a plain 2 becomes 1 (see
 	// exit.s).
 	markedWake = 1<<8 | ExitWake
 
-	// wakePoll is how often a hook in the background looks for changed files where file events do not arrive.
+	// wakePoll is how often a hook in the background checks for changed files where file events do not arrive.
 	wakePoll = 5 * time.Second
-	// takeUpWait is how long after the end of its turn a session may take to pick up the text that woke it. It does
-	// so at once, or never got the text.
+	// takeUpWait is how long after the end of its turn a session may take to pick up the text that woke it. It does so at
+	// once, or never got the text.
 	takeUpWait = 30 * time.Second
 	// startWait gives a new session time for the prompt that it was started with.
 	startWait = 3 * time.Second
@@ -41,8 +40,7 @@ var firstRetry = time.Second
 
 var errNoClient = errors.New("--rewake needs to know whose session it is: CLAUDE_PID is not set, and the process that started this one is gone")
 
-// wakeLater lets the turn end, and waits in the background until an entry wakes the session. enter records what the
-// event says.
+// wakeLater lets the turn end, and waits in the background until an entry wakes the session. enter records the event.
 //
 // With [ExitWake] all of stderr becomes part of the turn, so notes are kept back until it is certain that the session
 // is not woken.
@@ -58,14 +56,12 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	defer func() {
 		h.Err = stderr
 		if status != markedWake {
-			_, _ = io.WriteString(stderr, notes.String()) // if it fails, nobody is left to tell
+			_, _ = io.WriteString(stderr, notes.String()) // if it fails, nobody reads
 		}
 	}()
 	ctx, stop := h.waitContext()
 	defer stop()
-	// Start watching before the first look. An entry that arrives between the two would otherwise wait for the next
-	// poll.
-	w := h.box.Watch(wakePoll)
+	w := h.box.Watch(wakePoll)       // before the first poll, so that no entry comes unnoticed between the two
 	defer func() { _ = w.Close() }() // the process ends
 	var o outcome
 	var err error
@@ -92,15 +88,15 @@ func (h *hook) wakeLater(enter func(*inbox.Tx) (outcome, error)) (status int) {
 	return markedWake
 }
 
-// enter commits what the event says, and that this hook waits from now on. It retries until that succeeds, because
-// the client reports an event only once.
-func (h *hook) enter(ctx context.Context, tell func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
+// enter commits the event, and that this hook waits from now on. It retries until that succeeds, because the client
+// reports an event only once.
+func (h *hook) enter(ctx context.Context, record func(*inbox.Tx) (outcome, error)) (o outcome, err error) {
 	if h.Waiter, err = machine.RandomName(); err != nil {
 		return 0, err
 	}
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		o, err = h.poll(context.Background(), func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
-			o, err := tell(tx)
+			o, err := record(tx)
 			if o == leave || o == owned || o == unmet {
 				o = 0 // what is in flight belongs to another turn: wait for that turn's end
 			}

@@ -78,8 +78,8 @@ func (h *hook) notePrompt(tx *inbox.Tx) error {
 	return tx.In(in.SessionID).Prompt(in.PromptID)
 }
 
-// isOtherTurn reports whether a person has begun another turn in the client that has the entry in flight. That turn's cost
-// is not the entry's. The report of a task that the entry left running is still the entry's turn, which also goes on
+// isOtherTurn reports whether a person has begun another turn in the client that has the entry in flight, whose cost is
+// not the entry's. The report of a task that the entry left running belongs to the entry's turn, which also continues
 // beside a second client of the session. Without a transcript nothing is counted.
 func (h *hook) isOtherTurn(d *inbox.Delivery) bool {
 	in := h.input
@@ -101,8 +101,8 @@ func (h *hook) leaveTurn(tx *inbox.Tx) {
 	}
 }
 
-// otherPrompt does what [hook.leaveTurn] does for a prompt that matters in no other way. It looks without the lock
-// first, because mostly no entry is in flight.
+// otherPrompt is [hook.leaveTurn] for a prompt that matters in no other way. It checks without the lock first, because
+// usually no entry is in flight.
 func (h *hook) otherPrompt() int {
 	elsewhere := false
 	h.withView(func(view *inbox.View) { d := view.InFlight(); elsewhere = d != nil && h.isOtherTurn(d) })
@@ -113,7 +113,7 @@ func (h *hook) otherPrompt() int {
 }
 
 // noteQuestion records that the session waits for a person: for a permission, an answer, or what a tool's server asks
-// (elicitation_dialog, elicitation_url_dialog). Other notifications tell an operator nothing.
+// (elicitation_dialog, elicitation_url_dialog). An operator needs no other notification.
 func (h *hook) noteQuestion() int {
 	in, kind := h.input, h.input.Notification
 	if !strings.HasSuffix(kind, "permission_prompt") && !strings.HasSuffix(kind, "_dialog") && kind != "agent_needs_input" {
@@ -122,8 +122,8 @@ func (h *hook) noteQuestion() int {
 	return h.record(func(tx *inbox.Tx) error { return tx.In(in.SessionID).Ask(kind, in.Message) })
 }
 
-// bindPrompt binds the entry that a client was started with to the prompt that the client made of it. The Stop of
-// that prompt brings the answer.
+// bindPrompt binds the entry with which a client was started to the prompt that the client made of it. The Stop of that
+// prompt brings the answer.
 func (h *hook) bindPrompt(tx *inbox.Tx) error {
 	f, in := h.flight(tx), h.input
 	if f == nil {
@@ -135,7 +135,7 @@ func (h *hook) bindPrompt(tx *inbox.Tx) error {
 		h.notePosition(tx)
 		f.Transcript, f.TranscriptSize = in.TranscriptPath, f.StartSize(tx.In(in.SessionID).Known())
 		if f.TranscriptSize < 0 && in.PromptID != "" {
-			f.TranscriptSize = 0 // the prompt's id tells its lines from older ones
+			f.TranscriptSize = 0 // the prompt's id distinguishes its lines from older ones
 		}
 		f.BoundSeq, f.Process = tx.Seq(), inbox.ProcessOf(h.clientPID())
 		return tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: f.Encode()})
@@ -153,8 +153,8 @@ func (h *hook) waitsForTasks() bool {
 	return h.input != nil && !h.Rewake && h.Mode == ModeDrain && h.Background != 0
 }
 
-// addTaskReports adds to the tasks of a Stop those whose report the client around it still keeps. A client that died with a
-// report in its queue never told the model of it.
+// addTaskReports adds to the tasks of a Stop those whose report the client still keeps. A client that died with a report
+// in its queue never sent it to the model.
 func (h *hook) addTaskReports() {
 	in := h.input
 	if !h.waitsForTasks() || in.Event != claude.EventStop {
@@ -182,7 +182,7 @@ func (h *hook) addTaskReports() {
 }
 
 // tasksLeft returns the tasks that the turn of the entry in flight left running in the background, and for which the entry
-// waits. The turn may end; the session goes on, and the client sends it a prompt when a task ends.
+// waits. The turn may end, but the session continues, and the client prompts it when a task ends.
 func (h *hook) tasksLeft(f *recovery.Flight) []claude.Task {
 	if !h.waitsForTasks() || f.Entry.Verdict != nil {
 		return nil // the agent's verdict needs no waiting
@@ -199,8 +199,7 @@ func (h *hook) bindTaskReport(tx *inbox.Tx) error {
 	return tx.Bind(inbox.Recipient{SessionID: h.input.SessionID, PromptID: h.input.PromptID, Evidence: f.Entry.Evidence})
 }
 
-// endSession notes the end of a session. An entry that waits for its tasks counts as answered, because the tasks end
-// with the session.
+// endSession notes the end of a session. An entry that waits for tasks counts as answered, because the tasks end too.
 func (h *hook) endSession(tx *inbox.Tx) error {
 	h.notePosition(tx)
 	h.warnUncounted(meter.ChargeTurn(tx, h.input.SessionID))

@@ -39,14 +39,12 @@ func (h *hook) stop() int {
 
 const idleTick = "--- IDLE TICK ---"
 
-// persist waits until an entry arrives, and ends the turn with an idle tick if none does. It takes nothing once the
+// persist waits until an entry arrives, and ends the turn with an idle tick if none does. It delivers nothing once the
 // wait was ended from outside.
 func (h *hook) persist() int {
 	ctx, stop := h.waitContext()
 	defer stop()
-	// Start watching before the first look. An entry that arrives between the two would otherwise wait for the next
-	// poll.
-	w := h.box.Watch(cli.WatchPoll)
+	w := h.box.Watch(cli.WatchPoll)  // before the first poll, so that no entry comes unnoticed between the two
 	defer func() { _ = w.Close() }() // the process ends
 	if h.IdleUntil == 0 {
 		h.IdleUntil = machine.SinceBoot() + int64(h.Idle)
@@ -83,12 +81,12 @@ func (h *hook) persist() int {
 	}
 }
 
-// decision decides what one look at the inbox comes to, and the text to hand over. still is as for [inbox.Tx.Next].
+// decision decides the outcome of one poll, and the text to hand over. still is as for [inbox.Tx.Next].
 type decision func(tx *inbox.Tx, still inbox.Mark) (outcome, string, error)
 
-// poll repeats transact while there is more to do: after a check, once the transcript may show more, and once a last
-// line has stood still. While nothing waits, step reports whether the runs brought more. The inbox's lock is free
-// between two transactions.
+// poll repeats transact while there is more to do: after a check, once the transcript may show more, and once a last line
+// has stood still. If nothing waits, step reports whether the runs brought more. The inbox's lock is free between two
+// transactions.
 func (h *hook) poll(ctx context.Context, decide decision, step func(Runs, context.Context) bool) (outcome, error) {
 	var still inbox.Mark
 	err := context.Cause(ctx)
@@ -117,8 +115,8 @@ func (h *hook) poll(ctx context.Context, decide decision, step func(Runs, contex
 	return 0, err
 }
 
-// awaitTranscript returns once the transcript has grown. The hook that waits here is mostly the second one of a Stop.
-// The wait has a deadline, because a transcript may grow without end.
+// awaitTranscript returns once the transcript has grown. Usually the second hook of a Stop waits here. The deadline holds
+// for all waits of a hook together, because a transcript may grow without end.
 func (h *hook) awaitTranscript(ctx context.Context) {
 	for grown := false; !grown && time.Now().Before(h.watched.deadline) && ctx.Err() == nil; {
 		time.Sleep(transcriptPoll)
@@ -126,8 +124,8 @@ func (h *hook) awaitTranscript(ctx context.Context) {
 	}
 }
 
-// transact commits what decide comes to, in one transaction, and then hands over the text that it delivers. Once ctx is
-// done it takes nothing.
+// transact commits what decide decides, in one transaction, and then hands over the text. Once ctx is done it delivers
+// nothing.
 func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) (outcome, error) {
 	h.again, h.settled, h.answered, h.doubtful = 0, nil, nil, nil
 	tx, err := h.box.Begin(ctx)
@@ -153,10 +151,10 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) 
 	}
 	if err == nil && h.settled != nil && recovery.EvidenceOf(h.settled).Spill != "" {
 		if err := recovery.ForgetSpills(h.box, tx.InFlight()); err != nil {
-			h.Note("%v: compact takes it away", err) // it changes nothing about the commit
+			h.Note("%v: compact removes it", err) // the commit stands
 		}
 	}
-	if !errors.Is(err, errNeedsRuns) { // else the full command sets them aside
+	if !errors.Is(err, errNeedsRuns) { // else the full command sets them aside again
 		h.aside = inbox.AddSetAside(h.aside, tx.SetAside()...)
 	}
 	if err != nil || o != more {
@@ -168,8 +166,8 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) 
 	return o, errors.Join(err, h.end(tx))
 }
 
-// record commits what an event other than Stop says. A failure is said and has no other effect, because the exit
-// status decides nothing at such an event.
+// record commits an event other than Stop. A failure is only printed, because at such an event the exit status decides
+// nothing.
 func (h *hook) record(change func(*inbox.Tx) error) int {
 	_, err := h.transact(context.Background(), inbox.Mark{}, func(tx *inbox.Tx, _ inbox.Mark) (outcome, string, error) {
 		return 0, "", change(tx)

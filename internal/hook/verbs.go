@@ -52,7 +52,7 @@ entry, or the state is not valid or could not be changed: nothing was discarded.
 	}
 }
 
-// ByPerson returns an error if an agent started this process. what names the act that is a person's.
+// ByPerson returns an error if an agent started this process. what names the act that only a person may do.
 func ByPerson(box *inbox.Inbox, what string) error {
 	v, err := box.View()
 	if err != nil {

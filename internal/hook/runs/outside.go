@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -18,24 +19,23 @@ const (
 	// outsideWait is how long after its start a hook that ends the turn waits for the commands of runs. The client
 	// kills it after ten minutes.
 	outsideWait = 8 * time.Minute
-	// launcherTakes is the longest command that a launched session's hook starts. The launcher runs longer ones between
-	// two sessions, because they would end with the session.
+	// launcherTakes is the longest command that the hook of a launched session starts. The launcher runs longer ones
+	// between two sessions, because they would end with the session.
 	launcherTakes = 15 * time.Minute
 	// outsideRetry is how soon a process that failed may be started again.
 	outsideRetry = time.Minute
 	outsidePoll  = 100 * time.Millisecond
-	// outsideRecheck is when a hook that waits anyway looks again.
+	// outsideRecheck is when a hook that waits anyway polls again.
 	outsideRecheck = 2 * time.Second
-	maxSaid        = 4 << 10
+	maxStderr      = 4 << 10
 )
 
-// outside is a process that takes a step of a run, with the run's commands, in a session of its own. A hook may be
-// killed at any time; it would take the commands along, or leave nobody to post their output. The process holds the
-// run's lock, so later steps know that it is at work.
+// outside is a process that takes a step of a run, with the run's commands, in a session of its own. A hook may be killed
+// at any time; its death would end the commands, or leave nobody to post their output. The process holds the run's lock,
+// so later steps know that it works.
 type outside struct {
-	done chan struct{}
-	// failed is what it said on stderr, "" after an orderly end.
-	failed string
+	done   chan struct{}
+	failed string // what it printed on stderr, "" after an orderly end
 	ended  time.Time
 }
 
@@ -52,8 +52,8 @@ func (o *outside) isRunning() bool {
 	}
 }
 
-// carryOut has another process run the commands that a step left to it, and post the results that this hook has no
-// time for. It reports whether to wait for that process.
+// carryOut has another process run the commands that a step left, and post the results for which this hook has no time.
+// It reports whether to wait for that process.
 func (d *driver) carryOut(b *orchestrate.Bridge, report orchestrate.Report) bool {
 	if d.Flags.Launched && report.Longest > launcherTakes {
 		d.Note("run %s: a command that may take %s is left to the launcher, which carries it out between two sessions", report.Run, words.Took(report.Longest))
@@ -82,50 +82,47 @@ func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
 	if err != nil {
 		return nil, err
 	}
-	said, err := os.CreateTemp("", "heartbeat-outside-")
+	stderr, err := os.CreateTemp("", "heartbeat-outside-")
 	if err != nil {
 		return nil, err
 	}
-	_ = os.Remove(said.Name()) // only its descriptors reach it
+	_ = os.Remove(stderr.Name()) // only its descriptors reach it
 	args := append([]string{"orchestrate", "--once", "--inbox", d.Box.Path(), "--run", b.Run.Dir()}, d.Flags.Runs.Arguments()...)
 	cmd := exec.Command(program, args...)
-	cmd.Stderr = said // a pipe would break when the hook ends
+	cmd.Stderr = stderr // a pipe would break when the hook ends
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {
-		return nil, errors.Join(err, said.Close())
+		return nil, errors.Join(err, stderr.Close())
 	}
 	o := &outside{done: make(chan struct{})}
 	go func() {
 		defer close(o.done)
-		defer func() { _ = said.Close() }() // it was read
+		defer func() { _ = stderr.Close() }() // it was read
 		err := cmd.Wait()
 		o.ended = time.Now()
 		var exit *exec.ExitError
 		if err == nil || errors.As(err, &exit) && exit.ExitCode() == cli.ExitDeadLettered {
-			return // if the run can go no further, the next step says why
+			return // if the run can go no further, the next step reports why
 		}
-		text := make([]byte, maxSaid)
-		n, _ := said.ReadAt(text, 0) // a short read shows what there is
-		o.failed = strings.TrimSpace(string(text[:n]))
-		if o.failed == "" {
-			o.failed = err.Error()
-		}
+		text := make([]byte, maxStderr)
+		n, _ := stderr.ReadAt(text, 0) // a short read has all there is
+		o.failed = cmp.Or(strings.TrimSpace(string(text[:n])), err.Error())
 	}()
 	return o, nil
 }
 
-// awaitOutside waits until a run that another process works on can go on, or something changes in the inbox. It gives
-// up when the hook's time is over.
+// awaitOutside waits until a run can go on that another process works on, or the inbox changes. It gives up after
+// outsideWait.
 func (d *driver) awaitOutside() (again bool) {
 	inbox := d.Box.Watch(cli.WatchPoll)
 	defer func() { _ = inbox.Close() }() // it only reads
-	look := time.NewTicker(outsidePoll)
-	defer look.Stop()
+	tick := time.NewTicker(outsidePoll)
+	defer tick.Stop()
 	for d.Age() < outsideWait {
 		select {
 		case <-inbox.C:
 			return true
-		case <-look.C:
+		case <-tick.C:
 		}
 		for _, b := range d.bridges {
 			dir := b.Run.Dir()

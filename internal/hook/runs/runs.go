@@ -108,10 +108,10 @@ func (d *driver) Pass(ctx context.Context, settled string) {
 }
 
 // eachRun takes a step of each run. If one fails, the others and the inbox go on.
-func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
+func (d *driver) eachRun(ctx context.Context, step stepping) (brought bool) {
 	d.worked = map[string]bool{}
 	all, _ := orchestrate.StepAll(ctx, d.bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		report, err := d.stepBound(ctx, b, take)
+		report, err := d.stepBound(ctx, b, step)
 		if err != nil {
 			d.ComplainOnce(err)
 			return orchestrate.Report{}, nil // the error ends no round
@@ -138,7 +138,7 @@ func (d *driver) eachRun(ctx context.Context, take stepping) (brought bool) {
 	return all.Queued
 }
 
-// stepped says what came of a run's step, and starts the commands that the step left.
+// stepped prints the notes of a run's step, and starts the commands that the step left.
 func (d *driver) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
 	for _, note := range report.Notes {
 		d.Note("run %s: %s", report.Run, note)
@@ -155,9 +155,9 @@ func (d *driver) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
 	}
 }
 
-// Greet implements [hook.Runs]. Like babysitter's own hook, it exports the session's id at the session's start and
-// makes a state file bound to no run, and at the session's end removes a file that is still unbound. It shows the
-// figures of a session that is bound to a run.
+// Greet implements [hook.Runs]. Like babysitter's own hook, it exports the session's id at the session's start and makes a
+// state file bound to no run, and at the session's end removes a file that is still unbound. Of a session bound to a run
+// it returns the figures.
 func (d *driver) Greet() (shown string) {
 	starts, id := d.Input.Event == claude.EventSessionStart, d.Input.SessionID
 	if len(d.Flags.Runs.Dirs) == 0 || !starts && d.Input.Event != claude.EventSessionEnd {
@@ -190,8 +190,8 @@ func (d *driver) Greet() (shown string) {
 	return shown
 }
 
-// stateFile returns the state file of a session. ok is false if it can have none: there is no directory for it, or no
-// file can have that name.
+// stateFile returns the state file of a session. ok is false if there is no directory for it, or no file can have that
+// name.
 func (d *driver) stateFile(id string) (f orchestrate.StateFile, ok bool) {
 	dir, err := orchestrate.StateDir(d.Flags.Runs.StateDir, os.Getenv)
 	if err == nil {
@@ -225,16 +225,16 @@ type stepping func(context.Context, *orchestrate.Bridge) (orchestrate.Report, er
 
 // stepBound takes a step of a run unless the state of the session bound to it has reached a limit, and then updates
 // that state. As with babysitter's own hook, an iteration is a stop that is blocked for the run.
-func (d *driver) stepBound(ctx context.Context, b *orchestrate.Bridge, take stepping) (orchestrate.Report, error) {
+func (d *driver) stepBound(ctx context.Context, b *orchestrate.Bridge, step stepping) (orchestrate.Report, error) {
 	file, state, err := d.boundTo(b.Run.ID())
 	if err != nil {
 		return orchestrate.Report{}, err
 	}
-	now := time.Now()
+	now := time.Now() // before the step, which may take minutes
 	if guard := state.Limit(); file != nil && guard != "" && !isCompleted(b) {
 		return orchestrate.Report{Run: b.Run.ID(), Guard: guard + ": see " + file.Path()}, nil
 	}
-	report, err := take(ctx, b)
+	report, err := step(ctx, b)
 	switch {
 	case file == nil:
 	case report.Done:
@@ -246,7 +246,7 @@ func (d *driver) stepBound(ctx context.Context, b *orchestrate.Bridge, take step
 	return report, err
 }
 
-// isCompleted reports whether the run only has to give its proof.
+// isCompleted reports whether the run has only its proof to give.
 func isCompleted(b *orchestrate.Bridge) bool {
 	st, err := b.Run.State()
 	return err == nil && st.Status == runs.Completed
