@@ -19,9 +19,9 @@ const (
 // file.
 const maxContext = 10_000
 
-// WriteBlock prints, in one write, the decision that makes text the session's next turn. A text too long for context
-// goes as a reason. The client shows message at the terminal unless it is empty. On an error the client got no
-// decision, because a truncated decision is not JSON.
+// WriteBlock prints, in one write, the decision that makes text the session's next turn. A text too long for context goes
+// as a reason. The client shows message at the terminal unless it is empty. After an error the client has no decision,
+// because a truncated one is not JSON.
 func WriteBlock(w io.Writer, text string, form Form, message string) error {
 	var o flat.Object
 	if form == AsContext && fits(text, maxContext) {
@@ -58,8 +58,8 @@ func write(w io.Writer, o *flat.Object) error {
 	return err
 }
 
-// WriteStop prints, in one write, the decision that ends the turn at once. The client shows why, and asks the model no
-// more. Neither Stop nor StopFailure follows.
+// WriteStop prints, in one write, the decision that ends the turn at once. The client shows why, and sends the model no
+// further request. Neither Stop nor StopFailure follows.
 func WriteStop(w io.Writer, why string) error {
 	var o flat.Object
 	o.Bool("continue", false)

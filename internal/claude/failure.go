@@ -10,12 +10,9 @@ import (
 
 // Remedy is how to react to a turn that ended in an API error. The zero Remedy tries again at once.
 type Remedy struct {
-	// Person pauses delivery until somebody has fixed the cause. There is no back-off then.
-	Person bool
-	// Login says that the cause is the login, the key, or the account behind them.
-	Login bool
-	// Counts uses up one of the entry's attempts: the failure may be its fault.
-	Counts bool
+	Person bool // pauses delivery until somebody has fixed the cause, without a back-off
+	Login  bool // the cause is the login, the key, or the account behind them
+	Counts bool // uses up one of the entry's attempts: the failure may be its fault
 	// First is the back-off after one failure. Every further failure in a row doubles it, up to Most.
 	First, Most time.Duration
 }
@@ -72,16 +69,14 @@ func FailureNames() []string {
 	return names
 }
 
-// RemedyFor returns the remedy for a StopFailure with this error name and
-// last_assistant_message. An undocumented or empty name counts as unknown.
+// RemedyFor returns the remedy for a StopFailure with this error name and last_assistant_message. An undocumented or
+// empty name counts as unknown.
 //
 // The message decides where the name is vague. Measured on 2.1.329:
-//   - server_error is HTTP 529 ("API Error: 529 Overloaded. This is a server-side
-//     issue, usually temporary") and a server that cannot be reached;
-//   - unknown is HTTP 400; where the client words the error itself, 400 is an
-//     invalid_request;
-//   - rate_limit is 429 ("API Error: Request rejected (429)"),
-//     authentication_failed 401 and 403, model_not_found 404.
+//   - server_error is HTTP 529 ("API Error: 529 Overloaded. This is a server-side issue, usually temporary") and a server
+//     that cannot be reached;
+//   - unknown is HTTP 400; where the client words the error itself, 400 is an invalid_request;
+//   - rate_limit is 429 ("API Error: Request rejected (429)"), authentication_failed 401 and 403, model_not_found 404.
 func RemedyFor(name, message string) Remedy {
 	for _, f := range failures {
 		if f.name == name && name != serverError && name != unknownFailure && name != invalidRequest {
@@ -105,8 +100,8 @@ func RemedyFor(name, message string) Remedy {
 	return suspect
 }
 
-// RemedyOf returns the remedy for a documented error as a pause's reason gives it, "NAME: MESSAGE" or "NAME". For other
-// words, such as a person's own, it is the zero Remedy.
+// RemedyOf returns the remedy for a documented error as a pause's reason names it, "NAME: MESSAGE" or "NAME". For any
+// other reason, such as a person's, it returns the zero Remedy.
 func RemedyOf(reason string) Remedy {
 	name, message, _ := strings.Cut(reason, ": ")
 	if !slices.Contains(FailureNames(), name) {
@@ -129,10 +124,10 @@ func (r Remedy) Backoff(streak int, random float64) time.Duration {
 	return wait + min(jitter, math.MaxInt64-wait)
 }
 
-// leads are the words before an HTTP status: two of the client's, then those of gateways.
+// leads are the words before an HTTP status: first two of the client's, then those of gateways.
 var leads = [...]string{"api error: ", "request rejected (", "http ", "status code ", "status "}
 
-// httpStatus returns the HTTP status that an error's text names, or 0.
+// httpStatus returns the HTTP status in an error's text, or 0.
 func httpStatus(text string) int {
 	for _, lead := range leads {
 		_, rest, found := strings.Cut(text, lead)
@@ -152,8 +147,8 @@ func showsLimit(text string) bool {
 	return containsAny(text, limits[:]) || strings.Contains(text, "hit your ") && strings.Contains(text, "limit")
 }
 
-// stuck are errors that every later entry would meet too, until a person changes the account or shortens the
-// conversation. They are the client's words in 2.1.329 for errors that it calls invalid_request or unknown.
+// stuck are errors that every later entry would meet too, until a person changes the account or shortens the conversation.
+// They are the client's words in 2.1.329 for errors that it names invalid_request or unknown.
 var stuck = [...]string{
 	"disabled organization", "organization has been disabled", "credit balance is too low", "usage credits ran out",
 	"prompt is too long", "request too large (max",
@@ -164,12 +159,12 @@ var limits = [...]string{"rate limit", "rate_limit", "rate-limit", "usage limit"
 // outages are signs of a service that is overloaded or unreachable, for which no entry is to blame.
 var outages = [...]string{
 	"overloaded", "at capacity",
-	// The client's words in 2.1.329 for errors that it calls server_error.
+	// The client's words in 2.1.329 for errors that it names server_error.
 	"unable to connect", "connection dropped", "connection refused", "can't reach the api", "no internet route",
 	"couldn't connect", "connection to the api was lost", "connection lost", "connection closed", "connection error",
 	"no response from api", "the api is temporarily unavailable", "timed out", "the response stalled",
 	"the response stopped arriving", "your computer went to sleep", "failed to refresh oauth token",
-	// What the client quotes from runtimes and proxies, and words of other releases.
+	// What the client quotes from runtimes and proxies, and the words of other releases.
 	"fetch failed", "socket hang up", "stream idle timeout", "gateway timeout", "gateway time-out", "timeouterror",
 	"a timeout occurred", "econnrefused", "econnreset", "econnaborted", "etimedout", "enotfound", "eai_again", "epipe",
 	"enetunreach", "enetdown", "ehostunreach", "ehostdown",

@@ -7,9 +7,9 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Finished reports whether the transcript shows that the text's turn ended: an answer, followed by the client's note
-// that the hooks of a Stop ran and that none of them had the turn go on. A turn that a person or an error ended has no
-// such note. reply is the answer's last text.
+// Finished reports whether the transcript shows that the text's turn ended: an answer, followed by the client's note that
+// the hooks of a Stop ran and none continued the turn. A turn that a person or an error ended has no such note. reply is
+// the answer's last text.
 func (d Delivery) Finished() (reply string, finished bool) {
 	r := d.reading()
 	var e ending
@@ -22,8 +22,8 @@ func (d Delivery) Finished() (reply string, finished bool) {
 	return e.reply, err == nil && e.finished
 }
 
-// ending finds the end of a turn, line by line. A hook may have had the turn go on, and the client may have overridden
-// that.
+// ending recognises the end of a turn, line by line. A hook may have continued the turn, and the client may have
+// overridden that hook.
 type ending struct {
 	held, overridden      bool
 	begun, over, finished bool // set begun once the lines are the turn's
@@ -40,7 +40,7 @@ func (e *ending) add(l *flat.Members) {
 		}
 	case ends:
 		e.over, e.finished = true, e.reply != ""
-	case isTurn(l) && !isToolResult(l): // a prompt, or an error instead of an answer
+	case isTurn(l) && !IsToolResult(l): // a prompt, or an error instead of an answer
 		e.over = true
 	}
 }
@@ -53,14 +53,14 @@ func (e *ending) isEnd(l *flat.Members) bool {
 		e.overridden = true
 		return e.held
 	case isSummary(l):
-		said := summaryOf(l)
-		e.held = len(said.Blocks) > 0 && !said.Ended
+		report := summaryOf(l)
+		e.held = len(report.Blocks) > 0 && !report.Ended
 		return !e.held || e.overridden
 	}
 	return false
 }
 
-// textOf returns the text in a line of the model's, without its tool calls.
+// textOf returns the text in a line of the model's, without tool calls.
 func textOf(l *flat.Members) string {
 	var all []string
 	for _, block := range l.Value("message").Get("content").Items() {
@@ -81,13 +81,12 @@ func Interrupted(path, promptID string, from int64) (interrupted bool) {
 	return err == nil && promptID != "" && interrupted
 }
 
-// Prompted is a text that a client got as its prompt at its start, with what is needed to find it in the transcript.
+// Prompted is the text with which a client was started as its prompt, and where the transcript may show it.
 type Prompted struct {
-	Path string // of the session's transcript
-	Size int64  // of the transcript before that start, in bytes
-	Text string
-	// PromptID is the prompt that the client made of the text, empty if unknown.
-	PromptID string
+	Path     string // of the session's transcript
+	Size     int64  // of the transcript before that start, in bytes
+	Text     string
+	PromptID string // the prompt that the client made of the text, empty if unknown
 }
 
 // Asked reports whether the transcript shows the text as the prompt with this id, or as any prompt if promptID is

@@ -32,8 +32,8 @@ const (
 type Input struct {
 	Event     string // hook_event_name
 	SessionID string
-	// PromptID is prompt_id (since 2.1.196), or the turn_id of a client that has that instead. It is the same along a
-	// chain of blocks, and changes with each prompt.
+	// PromptID is prompt_id (since 2.1.196), or the turn_id of a client without it. It is the same along a chain of
+	// blocks, and changes with each prompt.
 	PromptID       string
 	AgentID        string // set only inside a subagent
 	TranscriptPath string
@@ -44,12 +44,11 @@ type Input struct {
 	Error       string // of a StopFailure
 	Source      string // of a SessionStart: startup, resume, clear or compact
 	Prompt      string // of a UserPromptSubmit
-	// Tasks run in the background; a Stop lists them since 2.1.145. [Input.Reports] has those that ended unheard.
+	// Tasks run in the background; a Stop lists them since 2.1.145. [Input.Reports] has those whose end is unreported.
 	Tasks []Task
 	// Notification is a Notification's notification_type, and Message its text.
 	Notification, Message string
-	// ToolUse is the tool_use_id of the first of a PostToolBatch's tool_calls.
-	ToolUse string
+	ToolUse               string // the tool_use_id of the first of a PostToolBatch's tool_calls
 }
 
 // Task is something that a turn left running in the background.
@@ -108,7 +107,7 @@ func ParseInput(b []byte) (*Input, error) {
 }
 
 // FixResumedTranscript corrects the transcript of a session that is resumed in another directory. At its start the client
-// (2.1.329) names one below that directory, which never comes to be; its later events name the old one.
+// (2.1.329) names one below that directory, which it never creates; later events name the old one.
 func (in *Input) FixResumedTranscript() {
 	if in.Source != "resume" || in.TranscriptPath == "" || TranscriptSize(in.TranscriptPath) > 0 {
 		return
@@ -122,14 +121,14 @@ func (in *Input) FixResumedTranscript() {
 // queueOperation is the type of the lines in which the client notes what it queues.
 const queueOperation = "queue-operation"
 
-// Reports returns the tasks that have ended, but whose report the client that began to write the transcript at this offset
-// still keeps: it sends that to the model with the next result of a tool, or as a prompt once no hook continues the turn.
-// They may not be current before the transcript shows the Stop's answer: the client writes its queue at once, and what it
-// took from there up to seconds later.
+// Reports returns the tasks that have ended, but whose report is still in the queue of the client that began to write the
+// transcript at from. The client sends a report to the model with the next result of a tool, or as a prompt once no hook
+// continues the turn. It writes what it queues at once, but what it takes from the queue up to seconds later: kept is
+// current once the transcript shows the Stop's answer.
 func (in *Input) Reports(from int64) (kept []Task, current bool) {
 	size, queued, own := TranscriptSize(in.TranscriptPath), false, false
 	_ = handed.Back(in.TranscriptPath, from, size, func(line []byte) {
-		// Decoding every line would take long.
+		// To decode every line would take long.
 		queued = queued || bytes.Contains(line, []byte("<task-id>")) && bytes.Contains(line, []byte(queueOperation))
 	})
 	if !queued {

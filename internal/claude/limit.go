@@ -9,8 +9,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Bounds of the times that LimitEnd believes. The client's longest limit is weekly, and a message arrives a little after it
-// was written.
+// Bounds of the times that LimitEnd believes. The client's longest limit is weekly, and a message arrives a little late.
 const (
 	farthestReset = 8 * 24 * time.Hour
 	latestReset   = time.Minute
@@ -19,9 +18,9 @@ const (
 // maxResetText is how many bytes of a message are read. The client's own messages are short.
 const maxResetText = 4 << 10
 
-// LimitEnd returns when the limit ends that a rate limit's message names, in now's location. It believes only times from a
-// minute ago to eight days ahead, in zones that this machine knows. The client leaves out the seconds, so the limit may
-// end up to a minute later.
+// LimitEnd returns when the rate limit ends, as its message says, in now's location. It believes only times from a minute
+// ago to eight days ahead, in zones that this machine knows. The client leaves out the seconds, so the limit may end up
+// to a minute later.
 //
 // In 2.1.329 the message reads "You've hit your weekly limit · resets Nov 23, 5pm (Europe/Berlin)": without the day if
 // the end is less than 24 hours away, with the year if it is not this year. The other forms are those of the API, of
@@ -40,7 +39,7 @@ func LimitEnd(message string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// spellings takes JSON and headers apart. An older release says "Claude AI usage limit reached|1795287600".
+// spellings splits JSON and headers into words. An older release writes "Claude AI usage limit reached|1795287600".
 var spellings = strings.NewReplacer(
 	`"`, " ", "'", " ", `\`, " ", "=", " ", "{", " ", "}", " ", "|", " until ", "a.m.", "am", "p.m.", "pm",
 	"1st", "1", "2nd", "2", "3rd", "3", "0th", "0", "1th", "1", "2th", "2", "3th", "3", "4th", "4", "5th", "5", "6th", "6", "7th", "7", "8th", "8", "9th", "9",
@@ -115,8 +114,8 @@ func epoch(word string) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// span reads a duration such as "2h 30m", "5 minutes" or "1 hour and 5 minutes". With bare set, a number without a unit
-// is in seconds.
+// span reads a duration such as "2h 30m", "5 minutes" or "1 hour and 5 minutes". If bare is set, a number without a unit
+// counts seconds.
 func span(words []string, bare bool) (sum time.Duration, read bool) {
 	for len(words) > 0 && sum <= farthestReset {
 		word := strings.ToLower(words[0])
@@ -207,8 +206,7 @@ func wall(words []string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// next returns when clocks in now's location show a time, from about now on: on its own day, or on any day if it has
-// none.
+// next returns when clocks in now's location show a time, from about now on: on its date, or on any day if it has none.
 func next(wall time.Time, dated bool, now time.Time) time.Time {
 	year, month, day := now.Date()
 	for i := -1; i <= 1; i++ {
@@ -232,8 +230,8 @@ func next(wall time.Time, dated bool, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// zone reads the zone of a time: an IANA name in parentheses, as the client writes it, or an abbreviation. No zone
-// means local time. The result is false for an unknown zone, because a guess could be hours off.
+// zone reads the zone of a time: an IANA name in parentheses, as the client writes it, or an abbreviation. Without a zone
+// the time is local. The result is false for an unknown zone, because a guess could be hours off.
 func zone(words []string, local *time.Location) (*time.Location, bool) {
 	if len(words) == 0 {
 		return local, true

@@ -14,21 +14,19 @@ func ReplySum(reply string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// isAnswer recognises what the model said. It excludes lines that the client writes in the model's name, such as
-// errors.
+// isAnswer recognises the model's own lines, and not those that the client writes in its name, such as errors.
 func isAnswer(l *flat.Members) bool {
 	return l.String("type") == "assistant" && l.Value("message").Get("model").Text() != "<synthetic>" && !l.Bool("isApiErrorMessage")
 }
 
-// isSilence recognises the client's note that an answer had no text and no tool in it: such an answer has no line of its
-// own. The client then asks the model once more, and a Stop names an earlier reply if that was silent, too.
+// isSilence recognises the client's note that an answer had neither text nor tool. Such an answer has no line of its own.
+// The client then asks the model once more. If that answer is silent too, a Stop names an earlier reply.
 func isSilence(l *flat.Members) bool {
 	return l.String("type") == "user" && l.Bool("isMeta") &&
 		strings.HasPrefix(l.Value("message").Get("content").Text(), "[Your previous response had no visible output")
 }
 
-// isTurn recognises a line which shows that the text before it reaches the model: a request, or a prompt that a request
-// will follow.
+// isTurn recognises a line that shows that the text before it reaches the model: a request, or a prompt before one.
 func isTurn(l *flat.Members) bool {
 	switch l.String("type") {
 	case "api-request", "assistant":
@@ -39,21 +37,25 @@ func isTurn(l *flat.Members) bool {
 	return false
 }
 
-// isOverride recognises the client's note that it ended a turn against a hook's block, as it does after too many blocks
-// in a row.
+// isOverride recognises the client's note that it ended a turn against a hook's block, as after too many blocks in a row.
 func isOverride(l *flat.Members) bool {
 	return l.String("type") == "system" && l.String("subtype") == "informational"
 }
 
-// isPrompt recognises a prompt by a person or by the client itself, but not a tool's result or what a hook said.
+// isPrompt recognises a prompt by a person or by the client itself, but not a tool's result or a hook's text.
 func isPrompt(l *flat.Members) bool {
-	return l.String("type") == "user" && !l.Bool("isMeta") && !isToolResult(l)
+	return l.String("type") == "user" && !l.Bool("isMeta") && !IsToolResult(l)
 }
 
-// isToolResult recognises a tool's output, which has the type of a user's line.
-func isToolResult(l *flat.Members) bool {
+// IsToolResult recognises a tool's result, which has the type of a user's line.
+func IsToolResult(l *flat.Members) bool {
 	content := l.Value("message").Get("content")
-	return strings.HasPrefix(string(content), "[") && len(content.Items()) > 0 && content.Items()[0].Get("type").Text() == "tool_result"
+	// Most are long, and only the first item matters.
+	if !strings.HasPrefix(string(content), "[") || !strings.Contains(string(content), "tool_result") {
+		return false
+	}
+	items := content.Items()
+	return len(items) > 0 && items[0].Get("type").Text() == "tool_result"
 }
 
 // isSummary recognises the note that all hooks of a Stop have ended.
@@ -61,7 +63,7 @@ func isSummary(l *flat.Members) bool {
 	return l.String("type") == "system" && l.String("subtype") == "stop_hook_summary"
 }
 
-// isReply reports whether an answer is the reply with that [ReplySum].
+// isReply reports whether an answer is the reply with this [ReplySum].
 func isReply(answer *flat.Members, sum string) bool {
 	text := textOf(answer)
 	return text != "" && (ReplySum(text) == sum || ReplySum(strings.TrimSpace(text)) == sum)

@@ -38,13 +38,13 @@ func IsParent() bool {
 	return false
 }
 
-// CanBeWoken reports whether the session around this hook outlives its turn. Under -p, or driven by a program, it does
-// not: the client waits for hooks in the background and then ends.
+// CanBeWoken reports whether this hook's session outlives its turn. Under -p, or driven by a program, the client waits
+// for hooks in the background and then ends.
 func CanBeWoken() bool {
 	return !strings.HasPrefix(os.Getenv("CLAUDE_CODE_ENTRYPOINT"), "sdk-")
 }
 
-// identity lists the variables that a session sets for what it starts. A client that finds them takes itself for that
+// identity lists the variables that a session sets for what it starts. A client that has them takes itself for that
 // session's child and writes no transcript.
 var identity = []string{
 	"CLAUDECODE", "AI_AGENT", SessionVariable, "CLAUDE_CODE_CHILD_SESSION", "CLAUDE_CODE_ENTRYPOINT",
@@ -53,9 +53,8 @@ var identity = []string{
 	"CLAUDE_ENV_FILE", "CLAUDE_PROJECT_DIR",
 }
 
-// Identity returns the names in environ that would make a new session take itself for the child of another.
-func Identity(environ []string) []string {
-	var names []string
+// Identity returns the names in environ with which a new session would take itself for the child of another.
+func Identity(environ []string) (names []string) {
 	for _, kv := range environ {
 		if name, _, _ := strings.Cut(kv, "="); slices.Contains(identity, name) {
 			names = append(names, name)
@@ -66,8 +65,5 @@ func Identity(environ []string) []string {
 
 // WithoutIdentity returns environ without the variables that [Identity] names.
 func WithoutIdentity(environ []string) []string {
-	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return slices.Contains(identity, name)
-	})
+	return slices.DeleteFunc(slices.Clone(environ), func(kv string) bool { return Identity([]string{kv}) != nil })
 }

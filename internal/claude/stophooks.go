@@ -8,21 +8,18 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// StopHooks are the wired Stop hooks except heartbeat's own. They run side by side with heartbeat's, and each may have
-// the turn go on.
+// StopHooks are the wired Stop hooks except heartbeat's own. They run beside heartbeat's, and each may continue the turn.
 type StopHooks struct {
-	// Commands are the command lines of hooks that the client runs and waits for; Background of those that it does not
-	// wait for.
+	// Commands are the command lines of hooks for which the client waits, Background of those for which it does not.
 	Commands, Background []string
-	// Servers are the URLs of HTTP hooks. The transcript shows what they said, whatever it was.
+	// Servers are the URLs of HTTP hooks. The transcript shows every decision of theirs.
 	Servers []string
 	// Judges says that some hooks ask a model. They have no process, and nothing shows that they approve.
-	Judges bool
-	// Plugins are the names of enabled plugins, which bring hooks of their own.
-	Plugins []string
+	Judges  bool
+	Plugins []string // the names of enabled plugins, which have hooks of their own
 }
 
-// Any reports whether any hook here has a say in the end of a turn.
+// Any reports whether any of these hooks can continue a turn.
 func (s *StopHooks) Any() bool { return s.Judges || len(s.Commands) > 0 || len(s.Servers) > 0 }
 
 // Read adds what a settings file wires, or a file of the plugin in the directory root.
@@ -70,20 +67,16 @@ func (s *StopHooks) add(hook flat.Value, root string) {
 	}
 }
 
-// ReadSummary adds what ran at an earlier Stop of the session, from the last summary in a part of its transcript.
-// Skills and programs bring hooks that no settings file has.
+// ReadSummary adds what ran at an earlier Stop of the session, from the last summary in a part of its transcript. Skills
+// and programs add hooks that no settings file has.
 func (s *StopHooks) ReadSummary(part []byte) {
-	mark, line := []byte(`"subtype":"stop_hook_summary"`), []byte(nil)
-	for at := 0; ; at += len(mark) {
-		next := bytes.Index(part[at:], mark)
-		if next < 0 {
-			break
-		}
-		at += next
-		line, _, _ = bytes.Cut(part[bytes.LastIndexByte(part[:at], '\n')+1:], []byte{'\n'})
+	at := bytes.LastIndex(part, []byte(`"subtype":"stop_hook_summary"`))
+	if at < 0 {
+		return
 	}
+	line, _, _ := bytes.Cut(part[bytes.LastIndexByte(part[:at], '\n')+1:], []byte{'\n'})
 	if bytes.Contains(line, []byte(`"hookCount":1,`)) {
-		return // the caller alone, as in most turns
+		return // only the caller ran, as in most turns
 	}
 	summary := flat.Begun(line)
 	if !isSummary(summary) {
@@ -103,7 +96,7 @@ func (s *StopHooks) ReadSummary(part []byte) {
 	}
 }
 
-// Without removes a command by the arguments of its process: it is the caller's own hook, wrapped in another program.
+// Without removes the command that a process with these arguments runs: the caller's own hook, wrapped in another program.
 func (s *StopHooks) Without(arguments string) {
 	s.Commands = slices.DeleteFunc(s.Commands, func(command string) bool { return runs(arguments, command) })
 }
@@ -113,8 +106,8 @@ func (s *StopHooks) InBackground(arguments string) bool {
 	return slices.ContainsFunc(s.Background, func(command string) bool { return runs(arguments, command) })
 }
 
-// runs reports whether a process with these arguments, joined by blanks, was started for a command line. The shell has
-// the command line as one argument, or has become what it says.
+// runs reports whether a process with these arguments, joined by blanks, was started for a command line. It is the shell
+// with the command line as one argument, or the program that replaced the shell.
 func runs(arguments, command string) bool {
 	command = unquote.Replace(strings.TrimSpace(command))
 	return command != "" && strings.Contains(unquote.Replace(arguments), command)
@@ -123,7 +116,7 @@ func runs(arguments, command string) bool {
 var unquote = strings.NewReplacer(`"`, "", "'", "", `\`, "")
 
 // IsOwn recognises heartbeat's own hook by its command line or the settings that wire it: by a program's name, not a
-// folder's. Several of them at one Stop settle among themselves which one acts.
+// folder's. Several of these hooks at one Stop decide by themselves which one acts.
 func IsOwn(command string) bool {
 	for rest := command; ; {
 		_, after, found := strings.Cut(rest, "heartbeat-stop")

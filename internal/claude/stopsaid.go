@@ -9,20 +9,16 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// StopReport is what the transcript shows of a Stop: what hooks other than the caller's have said. The client writes each
-// hook's words about a tenth of a second after that hook ended, in order, and its own summary once all have ended.
+// StopReport is what the transcript shows of a Stop: the decisions of hooks other than the caller's. The client writes
+// each about a tenth of a second after its hook ended, in order, and its own summary once all have ended.
 type StopReport struct {
-	// Blocks are the texts with which hooks have the turn go on.
-	Blocks []string
-	// Ended says that a hook ended the session.
-	Ended bool
-	// Over says that the summary is there: nothing follows it.
-	Over bool
-	// heard are the commands and URLs whose words are there.
-	heard []string
+	Blocks []string // the texts with which hooks continue the turn
+	Ended  bool     // a hook ended the session
+	Over   bool     // the summary is there, and nothing follows it
+	heard  []string // the commands and URLs of the hooks whose decision is there
 }
 
-// Heard reports whether a hook's words are there.
+// Heard reports whether a hook's decision is there.
 func (s *StopReport) Heard(command string) bool { return slices.Contains(s.heard, command) }
 
 // StopReader follows what a transcript shows of the Stop whose hooks run now.
@@ -30,16 +26,16 @@ type StopReader struct {
 	StopReport
 	path string
 	at   int64
-	// reply is the [ReplySum] of what ended in the Stop, or "" for a hook that the client waits for, because no later
-	// turn begins then. behind says that a later turn has begun. answered says that the reply is there: on a busy
-	// machine the client writes it late, and a summary before it belongs to another Stop.
+	// reply is the [ReplySum] of the reply before the Stop, or "" for a hook for which the client waits, because no later
+	// turn begins then. behind says that a later turn has begun. answered says that the reply is there: on a busy machine
+	// the client writes it late, and a summary before it belongs to another Stop.
 	reply            string
 	behind, answered bool
 }
 
-// NewStopReader begins to read for a Stop. A hook that was slow to start finds lines of this Stop already there; those of
-// the Stop before end with its summary, or with an answer. reply is what ended in the Stop; leave it empty for a hook
-// that the client waits for.
+// NewStopReader returns a reader for the Stop that followed a reply. If the hook was slow to start, lines of this Stop are
+// there already; those of the Stop before end with its summary, or with an answer. reply must be empty for a hook for
+// which the client waits.
 func NewStopReader(path, reply string) *StopReader {
 	if reply != "" {
 		reply = ReplySum(reply)
@@ -47,9 +43,9 @@ func NewStopReader(path, reply string) *StopReader {
 	return &StopReader{path: path, at: max(0, TranscriptSize(path)-handed.MaxBack), reply: reply}
 }
 
-// Read reads the whole lines that have come since.
+// Read reads the whole lines since the last call.
 func (r *StopReader) Read() {
-	// A transcript that cannot be read says nothing.
+	// A transcript that cannot be read shows nothing.
 	_ = handed.Lines(r.path, r.at, func(line []byte, _, next int64) (enough bool) {
 		r.at = next
 		r.add(flat.Begun(line))
@@ -57,7 +53,7 @@ func (r *StopReader) Read() {
 	})
 }
 
-// feedback begins what the client tells the model about a hook that blocked.
+// feedback begins the text with which the client tells the model that a hook blocked.
 const feedback = "Stop hook feedback:\n"
 
 func (r *StopReader) add(l *flat.Members) {
@@ -71,7 +67,7 @@ func (r *StopReader) add(l *flat.Members) {
 	case r.behind:
 	case isSummary(l) && r.reply != "" && !r.answered:
 		r.StopReport = StopReport{}
-	case isSummary(l), isOverride(l) && r.Over: // the latter stands behind a summary that counts no more
+	case isSummary(l), isOverride(l) && r.Over: // an override follows the summary that it cancels
 		r.StopReport = summaryOf(l)
 	case l.String("type") == "user" && l.Bool("isMeta"):
 		if text, is := strings.CutPrefix(l.Value("message").Get("content").Text(), feedback); is {
@@ -102,7 +98,7 @@ func summaryOf(l *flat.Members) StopReport {
 	s := StopReport{Over: true, Ended: l.Bool("preventedContinuation")}
 	failed := l.Value("failedHookErrorIndexes").Items()
 	for i, text := range l.Value("hookErrors").Items() {
-		if !slices.Contains(failed, flat.Value(strconv.Itoa(i))) { // a failed hook has no say
+		if !slices.Contains(failed, flat.Value(strconv.Itoa(i))) { // a failed hook decides nothing
 			s.addBlock(text.Text())
 		}
 	}
@@ -112,10 +108,10 @@ func summaryOf(l *flat.Members) StopReport {
 	return s
 }
 
-// Objections returns the texts with which other hooks of a Stop had the turn go on, from the client's last summary
-// within reach of an offset that the transcript had at that Stop. own is the [ReplySum] of the text delivered in it, or
-// "". told is false while the client may yet write that summary.
-func Objections(path string, from int64, own string) (all []string, told bool) {
+// Objections returns the texts with which other hooks of a Stop continued the turn, from the client's last summary within
+// reach of from, where the transcript ended at that Stop. own is the [ReplySum] of the text delivered in it, or "". known
+// is false while the client may yet write that summary.
+func Objections(path string, from int64, own string) (all []string, known bool) {
 	var last StopReport
 	answers := 0
 	// A transcript that cannot be read has none.
@@ -127,8 +123,8 @@ func Objections(path string, from int64, own string) (all []string, told bool) {
 			last = summaryOf(l)
 		}
 		far := next-from > 32<<20 // others wait for the inbox's lock
-		told = last.Over || far
+		known = last.Over || far
 		return answers == 2 || far
 	})
-	return slices.DeleteFunc(last.Blocks, func(text string) bool { return own == ReplySum(text) || own == ReplySum(strings.TrimSpace(text)) }), told
+	return slices.DeleteFunc(last.Blocks, func(text string) bool { return own == ReplySum(text) || own == ReplySum(strings.TrimSpace(text)) }), known
 }

@@ -25,13 +25,13 @@ func (d Delivery) each(f func(l *flat.Members, at int64)) error {
 
 // HasReply reports whether a transcript has a reply of the assistant between two offsets. It reads only the last 256 KiB
 // before to.
-func HasReply(path string, from, to int64, reply string) (said bool) {
+func HasReply(path string, from, to int64, reply string) (has bool) {
 	sum := ReplySum(reply)
 	err := handed.Back(path, from, to, func(line []byte) {
 		l := flat.Begun(line)
-		said = said || isAnswer(l) && isReply(l, sum)
+		has = has || isAnswer(l) && isReply(l, sum)
 	})
-	return err == nil && said
+	return err == nil && has
 }
 
 // IsToolRunning reports whether the model asked for a tool that has no result yet. It reads only the last 256 KiB before

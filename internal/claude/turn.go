@@ -6,12 +6,11 @@ import (
 )
 
 // reading follows the lines of a transcript since a delivery. The client writes them in order but about a tenth of a
-// second late, so the first ones may still belong to the turn before. That turn ends at the line of the reply that
-// ended in the delivering Stop.
+// second late, so the first ones may still belong to the turn before. That turn ends with the line of the reply before the
+// delivering Stop.
 type reading struct {
-	d Delivery
-	// behind is set after the line of that reply; reply is its message id.
-	behind bool
+	d      Delivery
+	behind bool // set after the line of that reply; reply is its message id
 	reply  string
 	own    bool // a line of the prompt that the Stop ended was seen
 	// open is set while the text was handed over and not yet answered. turns counts the answers.
@@ -25,7 +24,7 @@ func (d Delivery) reading() *reading {
 	if !d.Fresh || d.Reply == "" {
 		return r
 	}
-	last := new(flat.Members) // before the delivery: an answer, or a prompt that follows it
+	last := new(flat.Members) // the last answer or prompt before the delivery
 	err := handed.Back(d.Path, 0, d.Size, func(line []byte) {
 		if l := flat.Begun(line); isAnswer(l) || isPrompt(l) {
 			last = l
@@ -70,7 +69,7 @@ func (r *reading) answers(l *flat.Members) bool {
 }
 
 // wentOn reports whether a line shows that the session got past the delivering Stop and all its hooks: an answer, a
-// prompt, or the summary of the hooks. Another hook's output proves nothing: it may come before the text.
+// prompt, or the summary of the hooks. Another hook's output proves nothing, since it may precede the text.
 func (r *reading) wentOn(l *flat.Members, at int64) bool {
 	switch {
 	case at < r.d.Size:
@@ -85,7 +84,7 @@ func (r *reading) wentOn(l *flat.Members, at int64) bool {
 	return isPrompt(l) && !r.isOwn(l) || isSummary(l) || isOverride(l)
 }
 
-// isAnother reports whether an answer is a new one, and not one more line of the reply that ended in the Stop.
+// isAnother reports whether an answer is a new one, and not one more line of the reply before the Stop.
 func (r *reading) isAnother(answer *flat.Members) bool {
 	id := answer.Value("message").Get("id").Text()
 	return id == "" || id != r.reply
@@ -94,30 +93,26 @@ func (r *reading) isAnother(answer *flat.Members) bool {
 // Answered reports whether the transcript shows an answer after the text. The client writes about a tenth of a second
 // late, so false may become true.
 //
-// A line with the text is not enough: the client writes it when the hook that printed it ends, while other hooks of the
-// same Stop may still run. Nor is any answer: the one before the Stop may be written after the hook has started. If the
-// transcript is not in the client's format, its growth counts as an answer.
+// A line with the text is not enough: the client writes it when the hook that printed the text ends, while other hooks of
+// the same Stop may still run. Nor is just any answer: the one before the Stop may be written after the hook has started.
+// If the transcript is not in the client's format, its growth counts as an answer.
 func (d Delivery) Answered() bool {
 	r := d.reading()
-	answered, foreign, known := false, 0, 0
+	answered, foreign, known := false, false, false
 	err := d.each(func(l *flat.Members, at int64) {
 		if !l.Is("uuid") {
-			// The client's own bookkeeping has no uuid either, and stands anywhere.
-			if !l.Is("sessionId") {
-				foreign++
-			} else {
-				known++
-			}
+			bookkeeping := l.Is("sessionId") // of the client's own, which may stand anywhere
+			known, foreign = known || bookkeeping, foreign || !bookkeeping
 			return
 		}
-		known++
+		known = true
 		answered = answered || r.answers(l)
 		r.add(l, at)
 	})
-	return err == nil && (answered || foreign > 0 && known == 0)
+	return err == nil && (answered || foreign && !known)
 }
 
-// Silent reports whether the model had nothing to say when it last answered, so that a Stop names an earlier reply.
+// Silent reports whether the model's last answer was empty, so that a Stop names an earlier reply.
 func (d Delivery) Silent() bool {
 	silent := false
 	err := d.each(func(l *flat.Members, _ int64) {
@@ -126,8 +121,8 @@ func (d Delivery) Silent() bool {
 	return err == nil && silent
 }
 
-// NextTurn reports whether the model had the text when it next answered. The client writes what the hooks of a Stop
-// said before it asks the model.
+// NextTurn reports whether the model had the text when it next answered. The client writes the texts of a Stop's hooks
+// before it asks the model.
 func (d Delivery) NextTurn() handed.Turn {
 	r, turn := d.reading(), handed.Unknown
 	err := d.each(func(l *flat.Members, at int64) {
@@ -147,11 +142,11 @@ func (d Delivery) NextTurn() handed.Turn {
 	return turn
 }
 
-// Missed reports whether the transcript proves that the text never reached the model: the session went on without it,
-// or the client ended the turn instead, by itself or because another hook said so.
+// Missed reports whether the transcript proves that the text never reached the model: the session continued without it,
+// or the client ended the turn instead, by itself or by another hook's decision.
 //
-// A missing text alone proves nothing, because a killed client loses its last lines. But lines are written in order: if
-// a line from after the delivery is there, the text would stand before it.
+// A missing text alone proves nothing, because a killed client loses its last lines. But lines are written in order: the
+// text would precede any line from after the delivery.
 //
 // If the text is there, a later turn sends it to the model, even a turn of another process that resumed the session.
 func (d Delivery) Missed() bool {

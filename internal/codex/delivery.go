@@ -1,6 +1,7 @@
 package codex
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -28,7 +29,7 @@ func (r *reading) add(l line, at int64) {
 	case l.isPrompt(), l.isHookPrompt():
 		r.open, r.another = false, since
 	case l.is("turn_aborted"), l.is("task_started"):
-		r.open = false // what the model says now, such as a summary, is no answer
+		r.open = false // what the model writes now, such as a summary, is no answer
 	case l.isAnswer():
 		if r.open {
 			r.turns++
@@ -76,8 +77,8 @@ func (d Delivery) NextTurn() handed.Turn {
 	return turn
 }
 
-// Missed reports whether the rollout proves that the text never reached the model: another turn began in the same
-// process, and the text does not stand before it. If the text is there, a later turn sends it to the model.
+// Missed reports whether the rollout proves that the text never reached the model: another turn began in the same process
+// without the text before it. If the text is there, a later turn sends it to the model.
 func (d Delivery) Missed() bool {
 	shown, wentOn := false, false
 	err := d.each(func(r *reading, l line, at int64) {
@@ -96,9 +97,7 @@ func (d Delivery) Finished() (reply string, finished bool) {
 		case over:
 		case r.answers(l), begun && l.isAnswer():
 			begun = true
-			if said := l.reply(); said != "" {
-				reply = said
-			}
+			reply = cmp.Or(l.reply(), reply)
 		case begun && (l.isPrompt() || l.is("turn_aborted") || l.is("task_started")):
 			over = true
 		case l.is("task_complete"):
@@ -108,14 +107,14 @@ func (d Delivery) Finished() (reply string, finished bool) {
 	return reply, err == nil && finished
 }
 
-// Silent is false: the client names no earlier reply.
+// Silent returns false, because the client names no earlier reply.
 func (d Delivery) Silent() bool { return false }
 
-// Woke is false: the client wakes no session.
+// Woke returns false, because the client wakes no session.
 func (d Delivery) Woke(string) bool { return false }
 
-// Failed reports whether the rollout shows that an API error ended the text's turn, under the name that [failureOf]
-// gives it, and when. The client tells no hook of API errors.
+// Failed reports whether the rollout shows that an API error ended the text's turn, when, and under the name that
+// [failureOf] gives the error. The client reports API errors to no hook.
 func (d Delivery) Failed() (at time.Time, name, message string, failed bool) {
 	open := false
 	err := d.each(func(_ *reading, l line, offset int64) {
@@ -133,7 +132,7 @@ func (d Delivery) Failed() (at time.Time, name, message string, failed bool) {
 	return at, name, message, err == nil && failed
 }
 
-// lately is how long after an error the time of day in its message is still one to come.
+// lately is how long after an error the time of day in its message still lies ahead.
 const lately = time.Minute
 
 // LastFailed reports whether the last turn has just ended in an API error, as [Delivery.Failed] does for a text's turn.
@@ -154,7 +153,7 @@ func LastFailed(path string) (name, message string, failed bool) {
 	return name, message, err == nil && failed && time.Since(at) < lately
 }
 
-// failure returns the error that ended the turn whose end the line is.
+// failure returns the error in a line that ends a turn.
 func (l line) failure() (name, message string, failed bool) {
 	wrong := l.Get("error")
 	if wrong == "" || wrong == "null" {
@@ -163,43 +162,27 @@ func (l line) failure() (name, message string, failed bool) {
 	return failureOf(wrong.Get("codex_error_info")), wrong.Get("message").Text(), true
 }
 
-// failureOf returns Claude Code's name for an error. The client gives a word, or an object with the status of the
-// response.
+// failureOf returns Claude Code's name for an error, which is a word, or an object with the status of the response.
 func failureOf(info flat.Value) string {
-	if info.IsString() {
-		switch info.Text() {
-		case "unauthorized":
-			return "authentication_failed"
-		case "usage_limit_exceeded":
-			return "rate_limit"
-		case "server_overloaded":
-			return "overloaded"
-		case "internal_server_error":
-			return "server_error"
-		case "bad_request":
-			return "invalid_request"
-		}
-		return "unknown"
+	key := info.Text()
+	if !info.IsString() {
+		flat.Each([]byte(info), func(_, value []byte) { key = string(flat.Value(value).Get("http_status_code")) })
 	}
-	status := ""
-	flat.Each([]byte(info), func(_, value []byte) { status = string(flat.Value(value).Get("http_status_code")) })
-	switch status {
-	case "400":
+	switch key {
+	case "bad_request", "400":
 		return "invalid_request"
-	case "401", "403":
+	case "unauthorized", "401", "403":
 		return "authentication_failed"
 	case "402":
 		return "billing_error"
 	case "404":
 		return "model_not_found"
-	case "429":
+	case "usage_limit_exceeded", "429":
 		return "rate_limit"
-	case "529", "503":
+	case "server_overloaded", "503", "529":
 		return "overloaded"
-	case "":
-		return "unknown"
 	}
-	if status >= "500" && len(status) == len("500") {
+	if key == "internal_server_error" || len(key) == len("500") && key[0] == '5' {
 		return "server_error"
 	}
 	return "unknown"

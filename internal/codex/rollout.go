@@ -42,7 +42,7 @@ func lineOf(raw []byte) line {
 
 func (l line) is(event string) bool { return l.kind == "event_msg" && l.Get("type").Text() == event }
 
-// item returns the item that the line says was completed, and its type.
+// item returns the item that was completed by the line, and its type.
 func (l line) item() (flat.Value, string) {
 	if !l.is("item_completed") {
 		return "", ""
@@ -72,12 +72,12 @@ func (l line) hands(text string) bool {
 	}
 	text = strings.TrimSpace(text)
 	return text != "" && slices.ContainsFunc(item.Get("fragments").Items(), func(f flat.Value) bool {
-		said := strings.TrimSpace(f.Get("text").Text())
-		return said == text || strings.HasSuffix(said, "\n\n"+text)
+		fragment := strings.TrimSpace(f.Get("text").Text())
+		return fragment == text || strings.HasSuffix(fragment, "\n\n"+text)
 	})
 }
 
-// isAnswer recognises what the model said or asked for.
+// isAnswer recognises what the model wrote or asked for.
 func (l line) isAnswer() bool {
 	if l.kind != "response_item" {
 		return false
@@ -91,9 +91,9 @@ func (l line) isAnswer() bool {
 	return false
 }
 
-// reply returns what the model said in this line, "" for nothing.
+// reply returns the text of the model in this line, "" for none.
 func (l line) reply() string {
-	if l.kind != "response_item" || l.Get("type").Text() != "message" || l.Get("role").Text() != "assistant" {
+	if !l.isAnswer() || l.Get("type").Text() != "message" {
 		return ""
 	}
 	var all []string
@@ -112,13 +112,13 @@ func (l line) begins(turn string) bool {
 // HasReply reports whether a rollout has, between two offsets, a reply and after it the token usage of the reply's request.
 // It reads only the last 256 KiB before to.
 func HasReply(path string, from, to int64, reply string) bool {
-	said, counted := false, false
+	replied, counted := false, false
 	err := handed.Back(path, from, to, func(raw []byte) {
 		switch l := lineOf(raw); {
 		case l.reply() == reply && reply != "":
-			said, counted = true, false
+			replied, counted = true, false
 		case l.kind == "token_usage_record":
-			counted = said
+			counted = replied
 		}
 	})
 	return err == nil && counted
@@ -130,8 +130,8 @@ const Command = "codex"
 // IsName reports whether a process of this name is the client.
 func IsName(name string) bool { return machine.ProgramOf(name) == Command }
 
-// PID returns the client's process id, or 0: the nearest process called codex, from a hook's parent upwards. The client
-// tells its hooks nothing about itself.
+// PID returns the id of the nearest process named codex, from a hook's parent upwards, or 0. The client does not name
+// itself to its hooks.
 func PID(parent int) int {
 	return machine.Nearest(parent, func(pid int) bool { return IsName(machine.Name(pid)) })
 }
@@ -149,12 +149,11 @@ func IsToolRunning(path string, size int64) bool {
 		if l.is("task_started") {
 			clear(asked) // what ran before ended with its turn
 		}
-		call := l.Get("call_id").Text()
-		if kind := l.Get("type").Text(); l.kind != "response_item" || call == "" {
-			return
-		} else if strings.HasSuffix(kind, "_call") {
+		switch call := l.Get("call_id").Text(); {
+		case l.kind != "response_item" || call == "":
+		case strings.HasSuffix(l.Get("type").Text(), "_call"):
 			asked[call] = true
-		} else {
+		default:
 			delete(asked, call)
 		}
 	})

@@ -19,11 +19,11 @@ const (
 	maxBrackets = 100_000
 )
 
-// byteOrderMark may precede the JSON: some editors write it, and the parser does not know it.
+// byteOrderMark may precede the JSON. Some editors write it, and the parser rejects it.
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// document is a JSON file that may contain comments and trailing commas. An edit leaves everything else as it is
-// spelled; what it adds is laid out as the client does.
+// document is a JSON file that may contain comments and trailing commas. An edit leaves the spelling of everything else
+// as it is, and lays out what it adds as the client does.
 type document struct {
 	text   []byte // as parsed, without a byte order mark
 	root   hujson.Value
@@ -39,7 +39,7 @@ func parse(file []byte) (*document, error) {
 	err := errors.New("too many brackets for a settings file")
 	if bytes.Count(d.text, []byte("{"))+bytes.Count(d.text, []byte("[")) <= maxBrackets {
 		if d.root, err = hujson.Parse(d.text); err != nil {
-			// The parser wants a line end after a line comment, even at the end of the file.
+			// The parser requires a line end after a line comment, even at the end of the file.
 			text := append(slices.Clone(d.text), '\n')
 			if root, wrong := hujson.Parse(text); wrong == nil {
 				d.text, d.root, err = text, root, nil
@@ -56,7 +56,7 @@ func parse(file []byte) (*document, error) {
 	return d, nil
 }
 
-// clip shortens text from a file for a message. The text may have any length.
+// clip shortens a text from a file for a message.
 func clip(text string, limit int) string {
 	if runes := []rune(text); len(runes) > limit {
 		return string(runes[:limit]) + "..."
@@ -75,7 +75,7 @@ func (d *document) line(v *hujson.Value) int {
 	return 1 + bytes.Count(d.text[:d.offset(v)], []byte("\n"))
 }
 
-// offset returns where a value of the file begins. Added values have no offset in the file, so it is capped.
+// offset returns where a value of the file begins. It is capped, since an added value has no place in the file.
 func (d *document) offset(v *hujson.Value) int { return min(v.StartOffset, len(d.text)) }
 
 // item is a member of an object or an element of an array.
@@ -108,8 +108,8 @@ func items(v *hujson.Value) (all []item, after *hujson.Extra) {
 	return all, after
 }
 
-// find returns the index of an item by name or index, or -1. Of duplicate names the last counts, as in JSON.parse and
-// encoding/json.
+// find returns the index of the item with a name or index, or -1. Of duplicate names the last counts, as in JSON.parse
+// and encoding/json.
 func find(all []item, step any) int {
 	for i, one := range slices.Backward(all) {
 		if one.name == step {
@@ -150,8 +150,8 @@ func (d *document) checkObject(name string) error {
 	return nil
 }
 
-// typed are members that people write, and the kind of value that Claude Code 2.1.329 wants there. With another, even
-// null, it loads nothing from the file. It checks more than these.
+// typed are members that people write, and the kinds of value that Claude Code 2.1.329 accepts there. With any other, even
+// null, it loads nothing from the file. It checks more members than these.
 var typed = []struct {
 	kinds string
 	path  []any
@@ -202,8 +202,8 @@ func same(a, b []byte) bool {
 	return errX == nil && errY == nil && reflect.DeepEqual(decode(&x.root), decode(&y.root)) && bytes.Equal(x.remarks(), y.remarks())
 }
 
-// remarks returns the letters of the comments, where plain JSON has blanks. So it has for trailing commas, which mean
-// nothing.
+// remarks returns the bytes of the comments, where plain JSON has blanks. Trailing commas, which mean nothing, are left
+// out.
 func (d *document) remarks() (all []byte) {
 	plain, err := hujson.Standardize(slices.Clone(d.text))
 	if err != nil || len(plain) != len(d.text) {

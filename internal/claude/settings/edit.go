@@ -27,7 +27,7 @@ func (d *document) edited(file []byte) []byte {
 	return text
 }
 
-// put sets the value at a path, and creates missing objects and arrays on the way.
+// put sets the value at a path, and makes missing objects and arrays on the way.
 func (d *document) put(value any, path ...any) error {
 	last := len(path) - 1
 	kind, empty := hujson.Kind('{'), any(map[string]any{})
@@ -75,14 +75,14 @@ func joined(path []any) string {
 	for _, step := range path {
 		if i, isIndex := step.(int); isIndex {
 			fmt.Fprintf(&b, "[%d]", i)
-			continue
+		} else {
+			fmt.Fprintf(&b, ".%s", step)
 		}
-		fmt.Fprintf(&b, ".%s", step)
 	}
 	return strings.TrimPrefix(b.String(), ".")
 }
 
-// spell returns a value as it stands that deep in a file.
+// spell returns a value in the layout of that depth in a file.
 func spell(value any, depth int) hujson.Value {
 	var text bytes.Buffer
 	e := json.NewEncoder(&text)

@@ -13,13 +13,12 @@ import (
 )
 
 const (
-	// MaxFile is the size in bytes of the largest settings file that is read.
-	MaxFile = 16 << 20
+	MaxFile = 16 << 20 // the size in bytes of the largest settings file that is read
 	// beforeName is the suffix of the kept copy of a file.
 	beforeName = ".before-heartbeat"
 )
 
-// Links says how to treat a settings file behind a symbolic link.
+// Links is how to treat a settings file behind a symbolic link.
 type Links bool
 
 const (
@@ -29,11 +28,11 @@ const (
 	FollowLinks Links = true
 )
 
-// Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a
-// copy of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in layout
-// at most, the copy is put back: a forged copy brings nothing into the file. If a person has changed the file
-// since, heartbeat's additions are removed, with the objects and arrays that this leaves empty and that were not there
-// before. Earlier releases kept no copy; what they wrote is removed as well.
+// Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a copy
+// of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in layout at most,
+// the copy is put back, so a forged copy adds nothing to the file. If a person has changed the file since, heartbeat's
+// additions are removed, with the objects and arrays that this leaves empty and that were not there before. Earlier
+// releases kept no copy; what they wrote is removed as well.
 type Edit struct {
 	Path  string
 	Links Links
@@ -72,7 +71,7 @@ type plan struct {
 	first       bool // and the file before did not
 }
 
-// Look returns the file as it is and as the edit would leave it, nil for no file. It writes nothing.
+// Look returns the file as it is, and as the edit would leave it, nil for no file. It writes nothing.
 func (e Edit) Look() (file, after []byte, err error) {
 	p, err := e.plan()
 	return p.file, p.after, err

@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// Scope says whose settings a file holds.
+// Scope is whose settings a file holds.
 type Scope string
 
 // The scopes of Claude Code's settings.
@@ -28,7 +28,7 @@ const (
 func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, error) {
 	switch {
 	case scope == Local:
-		return "", fmt.Errorf("a person's own hooks for one project are not known to Codex: --scope is %s or %s", Project, User)
+		return "", fmt.Errorf("Codex has no hooks of one person for one project: --scope is %s or %s", Project, User)
 	case scope == Project:
 		return filepath.Join(projectDir, ".codex", "hooks.json"), nil
 	case codexHome == "" && homeDir == "":
@@ -72,8 +72,9 @@ func Files(projectDir, homeDir, configDir, managed string, given ...string) []Fi
 	for _, path := range given {
 		all = append(all, File{Path: path})
 	}
+	all = append(all, File{Path: filepath.Join(managed, "managed-settings.json"), Managed: true})
 	dropIns, _ := filepath.Glob(filepath.Join(managed, "managed-settings.d", "[^.]*.json")) // usually empty
-	for _, path := range append([]string{filepath.Join(managed, "managed-settings.json")}, dropIns...) {
+	for _, path := range dropIns {
 		all = append(all, File{Path: path, Managed: true})
 	}
 	return all
@@ -163,7 +164,7 @@ func ReadFlag(value, dir string) ([]byte, error) {
 	return disk.ReadGiven(value, MaxFile)
 }
 
-// Off names the member of a settings file that keeps the client from running hooks.
+// Off is the member of a settings file that keeps the client from running hooks.
 type Off struct{ Path, Member string }
 
 const (
@@ -176,7 +177,7 @@ func (o Off) String() string {
 	return "hooks are disabled by " + o.Member + " in " + o.Path + ": " + o.Fix()
 }
 
-// Fix says what to do.
+// Fix says what to do about it.
 func (o Off) Fix() string {
 	if o.Member == managedOnly {
 		return "only those that are wired there run, so ask the administrator"
@@ -185,11 +186,11 @@ func (o Off) Fix() string {
 }
 
 // HooksOff returns what keeps the client from running a hook, or nil. The files are sorted weakest first, and the last
-// file with a say counts. managed marks an administrator's hook: nobody else can switch it off, and only the
-// administrator can rule out other hooks. look is [File.Loaded] or a cache of it.
-func HooksOff(files []File, look func(File) Content, managed bool) *Off {
+// file that has the switch counts. managed marks an administrator's hook: nobody else can switch it off, and only the
+// administrator can rule out other hooks. load is [File.Loaded] or a cache of it.
+func HooksOff(files []File, load func(File) Content, managed bool) *Off {
 	for _, f := range slices.Backward(files) {
-		if on, set := look(f).Switches[disableAll]; set {
+		if on, set := load(f).Switches[disableAll]; set {
 			if on && (f.Managed || !managed) {
 				return &Off{f.Path, disableAll}
 			}
@@ -197,7 +198,7 @@ func HooksOff(files []File, look func(File) Content, managed bool) *Off {
 		}
 	}
 	for _, f := range files {
-		if f.Managed && !managed && look(f).Switches[managedOnly] {
+		if f.Managed && !managed && load(f).Switches[managedOnly] {
 			return &Off{f.Path, managedOnly}
 		}
 	}

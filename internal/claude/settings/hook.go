@@ -14,26 +14,21 @@ import (
 // hookName is the base name of the hook binary of heartbeat and of heartbeat-rs.
 const hookName = "heartbeat-stop"
 
-// maxSeconds is the longest time.Duration, 292 years. A file may state more to mean "no limit".
+// maxSeconds is the longest time.Duration, 292 years. A file may have more to mean "no limit".
 const maxSeconds = float64(math.MaxInt64 / int64(time.Second))
 
 // Found is a heartbeat hook in a settings file, in any form and for any inbox.
 type Found struct {
 	Command string
 	// Args are the arguments in exec form. Nil means shell form: Command is then a line for /bin/sh.
-	Args   []string
-	Event  string
-	Member string // such as hooks.Stop[0].hooks[1]
-	// Timeout is the hook's time limit, or 0 if the file states none.
-	Timeout time.Duration
-	// Skipped means that the client skips the hook, because its timeout is no number above 0.
-	Skipped bool
-	// Background means that the client does not wait for the hook and ignores its decision.
-	Background bool
-	// Wakes means background by asyncRewake: only then does exit status 2 wake the idle session.
-	Wakes bool
-	// Inbox is the inbox as the arguments name it, or "".
-	Inbox string
+	Args       []string
+	Event      string
+	Member     string        // such as hooks.Stop[0].hooks[1]
+	Timeout    time.Duration // the hook's time limit, or 0 if the file has none
+	Skipped    bool          // the client skips the hook, because its timeout is no number above 0
+	Background bool          // the client does not wait for the hook and ignores its decision
+	Wakes      bool          // in the background by asyncRewake: only then does exit status 2 wake the idle session
+	Inbox      string        // as the arguments name it, or ""
 	// Binary and Flags are the program and its arguments. If Exact is false, they were guessed from a shell line, and
 	// Flags may contain more than the program gets.
 	Binary string
@@ -44,15 +39,13 @@ type Found struct {
 // wired is a heartbeat hook in a document. A change of the document invalidates its path.
 type wired struct {
 	Found
-	path []any
-	// likeness compares its inbox with that of the wiring.
-	likeness likeness
-	// ours means that Install could have written the hook for the wiring's inbox, anothers that it could have
-	// for another one.
+	path     []any
+	likeness likeness // of its inbox and that of the wiring
+	// ours means that Install could have written the hook for the wiring's inbox, anothers for another one.
 	ours, anothers bool
 }
 
-// parseHooks parses a file and finds heartbeat's hooks in it, as [document.hooksOf] does.
+// parseHooks parses a file, and returns heartbeat's hooks in it as [document.hooksOf] does.
 func parseHooks(file []byte, w Wiring) (d *document, all []wired, err error) {
 	if d, err = parse(file); err == nil {
 		all, err = d.hooksOf(w)
@@ -61,9 +54,9 @@ func parseHooks(file []byte, w Wiring) (d *document, all []wired, err error) {
 }
 
 // hooksOf returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
-// heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but "hooks"
-// itself must be an object, and so must "env". If the client takes shell lines, one that Install could have written
-// counts as its program with its arguments.
+// heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but "hooks" and
+// "env" must be objects. If the client takes shell lines, a line that Install could have written counts as its program
+// with its arguments.
 func (d *document) hooksOf(w Wiring) (all []wired, err error) {
 	if err := cmp.Or(d.checkObject("hooks"), d.checkObject("env")); err != nil {
 		return nil, err
@@ -132,7 +125,7 @@ func Texts(value any) (all []string, ok bool) {
 	return all, true
 }
 
-// program finds heartbeat's binary and its flags in the command, and reports whether the command runs it. The name
+// program searches the command for heartbeat's binary and its flags, and reports whether the command runs it. The name
 // alone may be another program's argument: tail /var/log/heartbeat-stop.
 func (f *Found) program(command string) bool {
 	words := append([]string{f.Command}, f.Args...)
@@ -155,7 +148,7 @@ func (f *Found) program(command string) bool {
 	return named || at == 0
 }
 
-// FoundIn returns the hook of an event that a shell line runs, and whether it is heartbeat's.
+// FoundIn parses a shell line of an event, and reports whether it runs heartbeat's hook.
 func FoundIn(event, line string) (f Found, is bool) {
 	f.Event = event
 	f.Command, f.Args = splitLine(line)
@@ -179,9 +172,9 @@ func isHeartbeat(path, command string) bool {
 	return base == hookName || command != "" && base == filepath.Base(command)
 }
 
-// refuse returns an error for a hook that could take entries of our inbox and that Install did not write, and so does
-// not change: each entry could then go to either hook. A hook may serve the inbox if it names a relative path, a shell
-// variable or no inbox.
+// refuse returns an error for a hook that may serve our inbox and that Install did not write, and so does not change: each
+// entry could then go to either hook. A hook may serve the inbox if it names a relative path, a shell variable or no
+// inbox.
 func (e *editor) refuse(h wired) error {
 	if h.likeness == another || h.ours {
 		return nil
@@ -194,8 +187,8 @@ func (e *editor) refuse(h wired) error {
 		h.Member, e.line(e.at(h.path...)), verb, e.wiring.Inbox(), clip(strings.Join(append([]string{h.Command}, h.Args...), " "), 160))
 }
 
-// inboxFlag returns the value of the last inbox flag, parsed as Go's flag package and heartbeat-rs do, and whether
-// there is one.
+// inboxFlag returns the value of the last inbox flag, parsed as by Go's flag package and heartbeat-rs, and whether there
+// is one.
 func inboxFlag(args []string) (inbox string, ok bool) {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")
@@ -210,7 +203,7 @@ func inboxFlag(args []string) (inbox string, ok bool) {
 	return inbox, ok
 }
 
-// likeness says whether two spellings of a path name the same file.
+// likeness is whether two spellings of a path name the same file.
 type likeness uint8
 
 const (

@@ -6,10 +6,10 @@ import (
 )
 
 // Install returns the settings file with exactly the hooks and the variable of w for w's inbox. It adds missing hooks,
-// changes different ones in place, and removes surplus ones. A nil or empty file means that there is none. A file that
-// is already wired comes back unchanged.
+// changes different ones in place, and removes surplus ones. A nil or empty file means that there is none. A file that is
+// wired already is returned unchanged.
 //
-// The error says what has to be corrected, what a person has to decide, or what is wrong with w.
+// The error says what must be corrected, what a person must decide, or what is wrong with w.
 func Install(file []byte, w Wiring) ([]byte, error) { return w.install(file, nil) }
 
 // install is [Install] with the file before heartbeat's first change, nil if there was none.
@@ -39,9 +39,9 @@ func (w Wiring) install(file, before []byte) ([]byte, error) {
 	})
 }
 
-// uninstall returns the settings file without the hooks of w's inbox in any event, and without the variable if no hook
-// of another inbox needs it. Hooks in a form that Install does not write and a variable with another value stay. If a
-// person has already deleted the hooks, the variable stays too, since nothing shows whose it is.
+// uninstall returns the settings file without the hooks of w's inbox in any event, and without the variable if no hook of
+// another inbox needs it. Hooks in a form that Install does not write and a variable with another value stay. If a person
+// has already deleted the hooks, the variable stays too, since nothing shows whose it is.
 func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
 	return w.edit(file, before, func(e *editor) error {
 		if err := e.allow(false); err != nil {
@@ -56,7 +56,7 @@ func (w Wiring) uninstall(file, before []byte) ([]byte, error) {
 // editor is a settings file during an install or uninstall.
 type editor struct {
 	*document
-	before *document // as if empty if there was no file; nil if it makes no sense
+	before *document // empty if there was no file; nil if it cannot be parsed
 	wiring Wiring
 	hooks  []wired // as they were found
 }
@@ -65,13 +65,13 @@ func (w Wiring) edit(file, before []byte, change func(*editor) error) ([]byte, e
 	if err := w.check(); err != nil {
 		return nil, err
 	}
-	e := &editor{wiring: w}
-	e.before, _ = parse(before)
-	var err error
-	if e.document, e.hooks, err = parseHooks(file, w); err == nil {
-		err = change(e)
-	}
+	d, hooks, err := parseHooks(file, w)
 	if err != nil {
+		return nil, err
+	}
+	was, _ := parse(before)
+	e := &editor{document: d, before: was, wiring: w, hooks: hooks}
+	if err := change(e); err != nil {
 		return nil, err
 	}
 	return e.edited(file), nil
@@ -88,8 +88,8 @@ func (e *editor) dropHooks(surplus []wired) {
 	}
 }
 
-// wire adds our hook to an event, or changes its members that differ. Members that a person added stay, except those
-// that decide whether the client waits for the hook.
+// wire adds our hook to an event, or changes those of its members that differ. Members that a person added stay, except
+// those that decide whether the client waits for the hook.
 func (e *editor) wire(event string) error {
 	hooks, err := e.hooksOf(e.wiring)
 	if err != nil {

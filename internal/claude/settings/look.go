@@ -11,24 +11,20 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// Content is what a settings file says about heartbeat and about what its hooks depend on.
+// Content is what a settings file has of heartbeat, and of what its hooks depend on.
 type Content struct {
 	Hooks []Found
 	// Env are the members of "env" that become variables: strings, and numbers and booleans as spelled.
-	Env map[string]string
-	// Switches are the top-level booleans, such as disableAllHooks.
-	Switches map[string]bool
-	// Plugins are the members of "enabledPlugins", and whether each is enabled.
-	Plugins map[string]bool
+	Env      map[string]string
+	Switches map[string]bool // the top-level booleans, such as disableAllHooks
+	Plugins  map[string]bool // the members of "enabledPlugins", and whether each is enabled
 	// Lax is the line of the first comment or trailing comma, or 0. Claude Code 2.1.329 loads nothing from such a file.
-	Lax int
-	// Mistyped says which member has a value that has Claude Code load nothing from the file, nil for none.
-	Mistyped error
-	// Meter means that the status line runs the meter of earlier releases, which no longer exists.
-	Meter bool
+	Lax      int
+	Mistyped error // names a member with whose value Claude Code loads nothing from the file
+	Meter    bool  // the status line runs the meter of earlier releases, which no longer exists
 }
 
-// Look reads a settings file. A hook is heartbeat's if its binary is named heartbeat-stop or has the base name of
+// Look parses a settings file. A hook is heartbeat's if its binary is named heartbeat-stop or has the base name of
 // command, which may be empty; with a verb it is no hook. A nil or empty file means that there is none.
 func Look(file []byte, command string) (Content, error) {
 	d, hooks, err := parseHooks(file, Wiring{Command: command})

@@ -41,16 +41,16 @@ func (r Release) Before(other Release) bool {
 // String returns the version as the client spells it.
 func (r Release) String() string { return fmt.Sprintf("%d.%d.%d", r[0], r[1], r[2]) }
 
-// Features is what heartbeat uses of the client, newest first, from the client's changelog. Without says what heartbeat
+// Features lists what heartbeat uses of the client, newest first, from the client's changelog. Without is what heartbeat
 // does worse on older releases, "" for nothing.
 var Features = []struct {
 	Since         Release
 	What, Without string
 }{
-	{Release{2, 1, 196}, "prompt_id", "answers are told by weaker evidence"},
+	{Release{2, 1, 196}, "prompt_id", "answers are recognised by weaker evidence"},
 	{Release{2, 1, 143}, "the cap on blocks in a row, and the variable that lifts it", ""},
 	{ExecForm, "hooks with args", "the hook starts without its inbox"},
-	{Release{2, 1, 78}, "StopFailure", "a failed turn is told by nothing"},
+	{Release{2, 1, 78}, "StopFailure", "nothing reports a failed turn"},
 	{Release{2, 1, 47}, "last_assistant_message", "results have no reply"},
 	{Release{2, 1, 3}, "600 s for a hook without a timeout", ""},
 }

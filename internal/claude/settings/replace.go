@@ -23,7 +23,7 @@ var ErrChanged = errors.New("the file changed while it was being edited: try aga
 // testOnlyBeforeWrite runs between reading a file and writing it.
 var testOnlyBeforeWrite = func() {}
 
-// read returns the contents of a regular file, or nil if there is none.
+// read returns the content of a regular file, or nil if there is none.
 func read(path string) ([]byte, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -51,14 +51,14 @@ func (p plan) write(kept string) (changed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer dir.Close() // only locked: two at once would each undo what the other wrote
+	defer dir.Close() // unlocks it: each of two edits at once would undo the other's
 	if unix.Flock(int(dir.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
 		return false, ErrChanged
 	}
 	if err := p.stillHolds(); err != nil {
 		return false, err
 	}
-	if p.first { // without a file this removes the copy of an earlier one
+	if p.first { // if there is no file, this removes the copy of an earlier one
 		if err := replace(kept, p.target, p.file); err != nil {
 			return false, fmt.Errorf("keep the file as it is: %w", err)
 		}
@@ -90,7 +90,7 @@ func (p plan) stillHolds() error {
 	return err
 }
 
-// writable returns an error for a read-only file. Replacing needs no write permission, but somebody made the file
+// writable returns an error for a read-only file. To replace it takes no write permission, but somebody made the file
 // read-only on purpose, or a tool owns it and would overwrite our edit.
 func writable(path string) error {
 	info, err := os.Stat(path)

@@ -11,16 +11,12 @@ const ServersName = ".mcp.json"
 
 // Server is an MCP server for one inbox, as the project's .mcp.json starts it.
 type Server struct {
-	// Name is the client's name for it: the tools are mcp__NAME__TOOL.
-	Name string
-	// Command is the absolute path of its program.
-	Command string
-	// Args are its arguments. They name the inbox as an absolute path, like those of a [Wiring].
-	Args []string
+	Name    string   // the client's name for it: the tools are mcp__NAME__TOOL
+	Command string   // the absolute path of its program
+	Args    []string // name the inbox as an absolute path, like those of a [Wiring]
 }
 
-// AgentRate is how many entries an agent may send into an inbox in an hour: it may hand work on, and is stopped if it
-// does nothing else.
+// AgentRate is how many entries an agent may send into an inbox in an hour. It may pass work on, but not do only that.
 const AgentRate = 60
 
 // AgentServer returns the server of an agent's tools, which a client starts with the program heartbeat. inbox is an
@@ -91,8 +87,8 @@ func (s Server) Is(command string, args []string) bool {
 	return is && compareInbox(theirs, wanted) == equal
 }
 
-// servedBy returns the inbox of heartbeat's server, and whether a command is one: heartbeat mcp, in earlier releases
-// heartbeat-mcp.
+// servedBy returns the inbox of heartbeat's server, and whether a command is that server: heartbeat mcp, in earlier
+// releases heartbeat-mcp.
 func servedBy(command string, args []string) (inbox string, is bool) {
 	base := filepath.Base(command)
 	if base != "heartbeat-mcp" && (base != "heartbeat" || len(args) == 0 || args[0] != "mcp") {

@@ -6,7 +6,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// shellWords splits a shell line into words, well enough to find a program and its flags. It removes quotes and
+// shellWords splits a shell line into words, well enough to recognise a program and its flags. It removes quotes and
 // backslashes, ends words at operators, leaves variables as they are, and leaves out a comment at the end.
 func shellWords(line string) (all []string) {
 	var word strings.Builder
@@ -46,14 +46,14 @@ func shellWords(line string) (all []string) {
 	return all
 }
 
-// CommandLine returns a shell line that [splitLine] can split. exec replaces the shell: a shell that cannot start a
-// process would end with status 2, which the client takes for an order.
+// CommandLine returns a shell line that [splitLine] can split. exec replaces the shell, because a shell that cannot start
+// a process ends with status 2, which the client takes for an order.
 func CommandLine(command string, args []string) string {
 	return words.Shell(append([]string{"exec", command}, args...)...)
 }
 
-// splitLine splits a shell line that is one command of words, quoted as [words.Shell] does. A person wrote any other
-// line: for that it returns the line itself, and nil.
+// splitLine splits a shell line that is one command of words, quoted as [words.Shell] does. Of any other line, which a
+// person wrote, it returns the line itself, and nil.
 func splitLine(line string) (command string, args []string) {
 	all := shellWords(line)
 	if len(all) == 0 || words.Shell(all...) != line {

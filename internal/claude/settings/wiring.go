@@ -34,32 +34,24 @@ const (
 const BlockCapEnv = "CLAUDE_CODE_STOP_HOOK_BLOCK_CAP"
 
 const (
-	// hookTimeout is the client's default, in seconds.
-	hookTimeout = 600
-	// idleMargin is how much longer than the idle interval the timeout is.
-	idleMargin = 30 * time.Second
-	// wakeTimeout is a year, in seconds. After it the client ends the background hook, and nothing wakes the session
-	// any more.
+	hookTimeout = 600              // the client's default, in seconds
+	idleMargin  = 30 * time.Second // how much longer than the idle interval the timeout is
+	// wakeTimeout is a year, in seconds. After that the client ends the background hook, and nothing wakes the session.
 	wakeTimeout = 31_536_000
 )
 
 // Wiring is what Install writes. It owns the hooks of the inbox that its Args name, and no others.
 type Wiring struct {
-	// Command is the absolute path of the hook binary.
-	Command string
-	// Args are its arguments. They name the inbox as an absolute path: --inbox PATH or --inbox=PATH.
-	Args []string
-	// Line means that the client takes a hook's command as a shell line, which includes the arguments.
-	Line bool
+	Command string   // the absolute path of the hook binary
+	Args    []string // name the inbox as an absolute path: --inbox PATH or --inbox=PATH
+	Line    bool     // the client takes a hook's command as a shell line, which includes the arguments
 	// Wakes means that the hook of some events runs in the background (asyncRewake): the client does not wait for it,
 	// and its exit status 2 wakes the idle session.
-	Wakes bool
-	// Timeout is the time limit of a hook that the client waits for, in whole seconds.
-	Timeout int
-	// Events are the events to wire, by the names in this package.
-	Events []string
-	// Server is a server of the project's .mcp.json that sessions may start, and whose tools they may use, without
-	// asking if Allowed is set. "" leaves that as it is.
+	Wakes   bool
+	Timeout int      // of a hook for which the client waits, in whole seconds
+	Events  []string // to wire, by the names in this package
+	// Server is a server of the project's .mcp.json. If Allowed is set, sessions may start it and use its tools without
+	// asking. "" leaves that as it is.
 	Server  string
 	Allowed bool
 }
@@ -82,8 +74,8 @@ func Lines(command string, args []string, idle time.Duration) Wiring {
 	return w
 }
 
-// Waking returns the wiring of a hook that waits in the background while the session is idle, and wakes it for an
-// entry. The client waits for the hooks of other events, which only record something.
+// Waking returns the wiring of a hook that waits in the background while the session is idle, and wakes it for an entry.
+// The client waits for the hooks of other events, which only record something.
 func Waking(command string, args []string) Wiring {
 	w := Blocking(command, args, 0)
 	w.Wakes = true

@@ -33,21 +33,21 @@ const (
 
 var block = regexp.MustCompile(`(?s)(?:^|\r?\n)` + begin + `\r?\n(.*?)` + end + `(?:\r?\n|$)`)
 
-// HooksIn returns whether a file switches Codex's hooks on or off, and whether it says anything of that. The error names
-// the line that is not valid TOML.
-func HooksIn(text []byte) (on, said bool, err error) {
+// HooksIn returns whether a file switches Codex's hooks on, and whether it switches them at all. The error names the line
+// that is not valid TOML.
+func HooksIn(text []byte) (on, set bool, err error) {
 	values, err := parse(text)
 	on = true
 	for _, name := range []string{"hooks", "codex_hooks"} { // the second name is the older one
 		if value, is := table(values, "features")[name].(bool); is {
-			on, said = on && value, true
+			on, set = on && value, true
 		}
 	}
-	return on, said, err
+	return on, set, err
 }
 
 func parse(text []byte) (values map[string]any, err error) {
-	if err = toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &values); err == nil { // Codex passes over that mark
+	if err = toml.Unmarshal(bytes.TrimPrefix(text, []byte("\ufeff")), &values); err == nil { // Codex skips that mark
 		return values, nil
 	}
 	at := ""
@@ -102,7 +102,7 @@ func change(file []byte, s settings.Server, wanted bool) ([]byte, error) {
 	text := withBlock(file, s.Name, all)
 	after, err := parse(text)
 	if err != nil || wanted != (table(after, servers)[s.Name] != nil) || !reflect.DeepEqual(rest(before, s.Name), rest(after, s.Name)) {
-		return nil, fmt.Errorf("%s.%s is not in heartbeat's part of the file, or that has more in or behind it, or cannot have it: "+
+		return nil, fmt.Errorf("%s.%s is not in heartbeat's part of the file, or that part has more in or behind it, or cannot have it: "+
 			"write or remove it by hand, then try again", servers, s.Name)
 	}
 	return text, nil
