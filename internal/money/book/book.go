@@ -1,4 +1,4 @@
-// Package book tells what entries cost to whoever shows them: as far as it is known now, and in order.
+// Package book has what entries cost, as far as it is known now, for those who show it.
 package book
 
 import (
@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Book tells what entries cost as far as it is known now: an entry's outcome is written before its last request has
-// a price. The first question reads the costs. If they cannot be read, the outcome's own price counts, with a note.
+// Book has what entries cost as far as it is known now: an entry's outcome is written before its last request has a price.
+// The first call reads the costs. If they cannot be read, the outcome's own price counts, with a note.
 type Book struct {
 	box    *inbox.Inbox
 	wanted map[string]bool // entry ids; nil wants all
@@ -114,11 +114,11 @@ func withPrice(line []byte, p price.Price, models []price.ByModel) []byte {
 	return o.End()
 }
 
-// Patience is how long a followed thing waits for its price, which the client writes a moment after the turn's end.
+// Patience is how long a thing waits for its price, which the client writes a moment after the turn's end.
 const Patience = 3 * time.Second
 
-// Queue holds back followed things until their prices are complete, so that each is shown once and in order. What it
-// hands out has its price in the book.
+// Queue holds things back until their prices are complete, so that each is shown once and in order. The prices of those
+// that it returns are in the book.
 type Queue[T any] struct {
 	book interface {
 		Want(entryIDs ...string)
@@ -133,30 +133,30 @@ type held[T any] struct {
 	since time.Time
 }
 
-// QueueOf returns an empty queue for things whose price is in a book. outcome returns the entry id and the commit of the
-// first delivery of the entry that a thing is about, and zero values for a thing without a price.
+// QueueOf returns an empty queue for things whose price is in a book. outcome returns the id and the commit of the first
+// delivery of the entry that a thing is about, and zero values for a thing without a price.
 func QueueOf[T any](b *Book, outcome func(T) (entryID string, firstSeq int64)) *Queue[T] {
 	return &Queue[T]{book: b, outcome: outcome}
 }
 
-// Add appends things to those that wait.
+// Add appends things that wait from now on.
 func (q *Queue[T]) Add(now time.Time, things ...T) {
 	for _, thing := range things {
 		q.held = append(q.held, held[T]{thing, now})
 	}
 }
 
-// Ready takes out the first things, up to one that is not complete and has not waited for [Patience].
+// Ready removes and returns the first things, up to one that is not complete and has not waited for [Patience].
 func (q *Queue[T]) Ready(now time.Time) []T {
 	return q.pop(func(first held[T]) bool {
 		return q.book.complete(q.outcome(first.thing)) || now.Sub(first.since).Abs() >= Patience // a clock may be set back
 	})
 }
 
-// Rest takes out all.
+// Rest removes and returns all things.
 func (q *Queue[T]) Rest() []T { return q.pop(func(held[T]) bool { return true }) }
 
-// pop takes out the first things for which may is true, up to one for which it is not.
+// pop removes and returns the first things, up to one for which may returns false.
 func (q *Queue[T]) pop(may func(held[T]) bool) (taken []T) {
 	var ids []string
 	for _, h := range q.held {

@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Kind says what a [Group] is.
+// Kind is what a [Group] stands for.
 type Kind string
 
 // The kinds of groups.
@@ -27,9 +27,8 @@ const (
 
 // Group is a row of the table of costs.
 type Group struct {
-	Kind Kind
-	// Name is the day, the session's id, the entry's own id, the model or the value.
-	Name    string
+	Kind    Kind
+	Name    string // the day, the session's id, the entry's own id, the model or the value
 	EntryID string // by entry
 	Start   int64  // by entry
 	Entries int64
@@ -60,7 +59,7 @@ func (g *Group) add(l price.Line, first bool) {
 	}
 }
 
-// By says what spending is added up by. It is a pflag.Value.
+// By is what spending is grouped by. It is a pflag.Value.
 type By string
 
 // The groupings. metaBy is the prefix of a metadata key.
@@ -95,7 +94,7 @@ func (b By) Key() string {
 	return ""
 }
 
-// Label names the group for people.
+// Label returns the group's name for people.
 func (g *Group) Label(by By) string {
 	switch {
 	case g.Kind == Absent:
@@ -114,7 +113,7 @@ func (g *Group) Label(by By) string {
 	return words.Brief(g.Name)
 }
 
-// USD is what was spent in dollars, with its marks, or "-" if unknown.
+// USD returns what was spent in dollars, with its marks, or "-" if unknown.
 func (g *Group) USD() string {
 	if !g.Spent.Dollars {
 		return "-"
@@ -122,7 +121,7 @@ func (g *Group) USD() string {
 	return g.Spent.Cell()
 }
 
-// OutsideUSD is what was spent outside of entries, empty if that is nothing.
+// OutsideUSD returns what was spent outside of entries, "" for nothing.
 func (g *Group) OutsideUSD() string {
 	if !g.Outside.Dollars || g.Outside.Nanos == 0 {
 		return ""
@@ -130,7 +129,7 @@ func (g *Group) OutsideUSD() string {
 	return price.FormatUSD(g.Outside.Nanos)
 }
 
-// JSON is the group as an object. Its member what is left out for a group that has a name.
+// JSON returns the group as an object. Its member what is left out for a group that has a name.
 func (g *Group) JSON(by By) string {
 	var o flat.Object
 	o.String("by", string(by))
@@ -159,8 +158,8 @@ func (g *Group) JSON(by By) string {
 	return string(o.End())
 }
 
-// price is the group's spending, with the model of an entry: other groups may have many. The client's own figure is
-// kept only for sessions, days and the total, because the client reports it a moment after an entry ends.
+// price returns the group's spending, with the model for an entry, since other groups may have many. The client's own
+// figure stays only for sessions, days and the total, because the client reports it a moment after an entry ends.
 func (g *Group) price(by By) price.Price {
 	p := price.Price{Amount: g.Spent}
 	if g.Kind != Total && by != Session && by != Day {
@@ -175,7 +174,7 @@ func (g *Group) price(by By) price.Price {
 // CSVHead names the columns, which are the same for every grouping.
 const CSVHead = "what,name,entry_id,start_offset,entries,cost_usd,outside_usd,input_tokens,output_tokens,cache_read_tokens,cache_write_tokens,requests,unpriced,client_usd,model"
 
-// CSV is the group as a line of a spreadsheet. A cell is empty if its value is unknown.
+// CSV returns the group as a line of a spreadsheet. A cell is empty if its value is unknown.
 func (g *Group) CSV(by By) string {
 	what, start := string(by), ""
 	if g.Kind != Named {
@@ -203,7 +202,8 @@ func dollars(nanos int64, known bool) string {
 // formula are the characters that begin a formula in a spreadsheet.
 const formula = "=+-@|%＝＋－＠"
 
-// cell quotes a text that a sender chose, on one line, and puts an apostrophe before what a spreadsheet would compute.
+// cell quotes a text, which a sender may have chosen, on one line, with an apostrophe before what a spreadsheet would
+// compute.
 func cell(text string) string {
 	if text == "" {
 		return ""

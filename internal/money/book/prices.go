@@ -15,12 +15,10 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Prices are what entries have cost as far as it is known now: the charges, and what transcripts say beyond them.
+// Prices are what entries have cost as far as it is known now: the charges, and what transcripts show beyond them.
 type Prices struct {
-	// Account is what was charged.
-	Account inbox.Account
-	// Warnings are sentences about unreadable lines, which were left out.
-	Warnings []string
+	Account  inbox.Account // what was charged
+	Warnings []string      // sentences about unreadable lines, which were left out
 
 	entries  map[priceKey]entry // by the lines
 	open     []inbox.Uncharged
@@ -92,17 +90,13 @@ func lines(path string, all func(func(line []byte, whole bool) bool) error, want
 	err = all(func(line []byte, whole bool) bool {
 		if n++; !whole {
 			torn = true
-			return true
+		} else if wanted == nil || ofEntry(line, wanted) {
+			if l, bad := price.ParseLine(line); bad == nil {
+				each(l)
+			} else {
+				foreign++
+			}
 		}
-		if wanted != nil && !ofEntry(line, wanted) {
-			return true
-		}
-		l, bad := price.ParseLine(line)
-		if bad != nil {
-			foreign++
-			return true
-		}
-		each(l)
 		return true
 	})
 	if foreign > 0 {
@@ -138,7 +132,7 @@ func (p *Prices) add(l price.Line) {
 	p.entries[key] = of
 }
 
-// with adds what is not charged yet of an entry. It drops the client's total, which is about sessions.
+// with adds what is not charged yet of an entry, and drops the client's total, which is about sessions.
 func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Price {
 	for _, o := range p.open {
 		if o.EntryID == entryID && o.FirstSeq == firstSeq && entryID != "" {
@@ -149,10 +143,10 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 	return of
 }
 
-// Of returns what an entry has cost. said is the price in its outcome, which may say more than the lines if those
-// are gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
-func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) price.Price {
-	was := said.Price()
+// Of returns what an entry has cost. outcome is the price in its outcome, which counts where it is more, as if lines are
+// gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
+func (p *Prices) Of(entryID string, firstSeq int64, outcome price.Fields) price.Price {
+	was := outcome.Price()
 	of := p.with(p.entries[priceKey{entryID, firstSeq}].Price, entryID, firstSeq)
 	if firstSeq == 0 || of.IsZero() && !of.Dollars {
 		return was
@@ -161,12 +155,11 @@ func (p *Prices) Of(entryID string, firstSeq int64, said price.Fields) price.Pri
 	return of
 }
 
-// OfDelivery returns what an entry has cost that is in flight or was given back.
+// OfDelivery returns what an entry in flight, or one that was given back, has cost.
 func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
 	first := cmp.Or(d.FirstSeq, d.DeliveredSeq)
-	of = p.entries[priceKey{d.EntryID, first}].Price
-	of.Amount = d.Spent
-	of = p.with(of, d.EntryID, first)
+	model := p.entries[priceKey{d.EntryID, first}].Model
+	of = p.with(price.Price{Amount: d.Spent, Model: model}, d.EntryID, first)
 	return of, !of.IsZero() || of.Dollars
 }
 
@@ -186,7 +179,7 @@ func (p *Prices) Models(entryID string, firstSeq int64) (all []price.ByModel) {
 	return all
 }
 
-// plusOpen adds what is not charged yet to sum: all of it, or only what is outside of entries.
+// plusOpen returns sum with what is not charged yet: all of it, or only what is outside of entries.
 func (p *Prices) plusOpen(sum price.Amount, outside bool) price.Amount {
 	for _, o := range p.open {
 		if o.Outside() || !outside {

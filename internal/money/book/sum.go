@@ -12,25 +12,25 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// maxGroups bounds how many groups are told apart. Everything after that goes into one more group, so the sums stay
-// right.
+// maxGroups bounds the number of groups. Everything beyond goes into one more group, so the sums stay right.
 const maxGroups = 200_000
 
-// Sum adds up spending by day, entry, session, model or metadata. Its memory grows with the number of groups and entries, not of lines.
+// Sum adds up spending by day, entry, session, model or metadata. Its memory grows with the number of groups and entries,
+// not of lines.
 type Sum struct {
 	by     By
 	most   int // maxGroups, or fewer in a test
 	groups map[groupKey]*Group
-	// more is everything after the limit. outside and total are rows of their own.
+	// more is everything beyond the limit. outside and total are rows of their own.
 	more, outside, total Group
 
 	seed    maphash.Seed
 	counted map[uint64]struct{} // the entries of each group
-	// values are the metadata values of the entries that have lines. It is nil unless grouping is by metadata.
+	// values are the metadata values of the entries that have lines, nil unless grouping is by metadata.
 	values map[string]value
 }
 
-// groupKey tells groups apart: entries by their entry ids, and others by their names.
+// groupKey identifies a group: of an entry by the entry id, any other by its name.
 type groupKey struct {
 	name string
 	seq  int64
@@ -65,10 +65,10 @@ func (s *Sum) Add(l price.Line) {
 		if l.Models == nil {
 			l.Models = []price.ByModel{{Model: l.Model, Amount: l.Amount}}
 		}
-		said := l.Said
+		stated := l.Said // counts once
 		for _, of := range l.Models {
 			l.Price = price.Price{Amount: of.Amount, Model: of.Model}
-			l.Said, said = said, 0
+			l.Said, stated = stated, 0
 			s.add(Group{Name: of.Model}, l)
 		}
 	default:
@@ -142,15 +142,15 @@ func (s *Sum) order(a, b *Group) int {
 	return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.seq, b.seq), cmp.Compare(a.Name, b.Name), cmp.Compare(a.EntryID, b.EntryID))
 }
 
-// Check compares what was priced with what the client itself said, over the sessions in which the client said a
-// total and every request has a price.
+// Check compares the prices with the client's own total, over the sessions in which the client stated one and every
+// request has a price.
 type Check map[string]price.Amount // by session
 
 // maxChecked bounds how many sessions are compared.
 const maxChecked = 100_000
 
-// Add books what a session spent. A session with a summary is not compared, because its cost is a guess or the
-// client's own figure. Neither is one with a person's own prices.
+// Add books what a session spent. A session with a summary is not compared, because its cost is a guess or the client's
+// own figure. Neither is a session with a person's own prices.
 func (c Check) Add(l *price.Line) {
 	a := l.Amount
 	if l.Guess || l.Own {
@@ -162,23 +162,23 @@ func (c Check) Add(l *price.Line) {
 }
 
 const (
-	tolerance = 0.01 // how far the two may differ, as a fraction of what the client said
-	// leastChecked is the least spending, in nanodollars, that proves anything. The client makes small requests of
-	// its own, such as for titles, that are in no transcript.
+	tolerance = 0.01 // how far the two may differ, as a fraction of the client's total
+	// leastChecked is the least spending, in nanodollars, that proves anything. The client makes small requests of its
+	// own, such as for titles, that are in no transcript.
 	leastChecked = 1_000_000_000
 )
 
-// Sentence says that the price table seems to be out of date, because the two differ so much, or is empty.
+// Sentence returns that the price table seems to be out of date, "" unless the two differ by more than tolerance.
 func (c Check) Sentence() string {
-	priced, said := int64(0), int64(0)
+	priced, stated := int64(0), int64(0)
 	for _, a := range c {
 		if a.Said > 0 && a.Unpriced == 0 {
-			priced, said = priced+a.Nanos, said+a.Said
+			priced, stated = priced+a.Nanos, stated+a.Said
 		}
 	}
-	if said < leastChecked || math.Abs(float64(priced-said)) <= tolerance*float64(said) {
+	if stated < leastChecked || math.Abs(float64(priced-stated)) <= tolerance*float64(stated) {
 		return ""
 	}
 	return "by the table of prices of " + price.TableDate + " the sessions cost " + price.FormatUSD(priced) + " USD, and by the client's own totals " +
-		price.FormatUSD(said) + " USD: the table may be out of date (heartbeat costs --prices prints it, and says how to change it)"
+		price.FormatUSD(stated) + " USD: the table may be out of date (heartbeat costs --prices prints it, and says how to change it)"
 }

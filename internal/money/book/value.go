@@ -18,8 +18,8 @@ import (
 // maxValue is how many bytes of a value are kept; a value may have megabytes.
 const maxValue = 200
 
-// valueOf is the name of a metadata value as a group: a string as it is, other JSON as it is spelt. null has none.
-// A long value is cut, and its sum tells it from others with the same beginning.
+// valueOf returns the name of a metadata value as a group: a string as it is, other JSON as it is spelt. null has none. A
+// long value is cut, and its sum distinguishes it from others with the same beginning.
 func valueOf(raw json.RawMessage) (name string, there bool) {
 	var spelt bytes.Buffer
 	if len(raw) == 0 || json.Compact(&spelt, raw) != nil || spelt.String() == "null" {
@@ -33,7 +33,7 @@ func valueOf(raw json.RawMessage) (name string, there bool) {
 	return fmt.Sprintf("%s… (sha256 %x)", name[:end], sum[:6]), true
 }
 
-// value is an entry's metadata value, as the group of that value is called.
+// value is an entry's metadata value, named like its group.
 type value struct {
 	kind Kind // Gone until somebody describes the entry
 	name string

@@ -1,4 +1,4 @@
-// Package budget says what an entry or a day may cost, and whether the spending is over that.
+// Package budget has the limits of what an entry or a day may cost, and whether spending has reached them.
 package budget
 
 import (
@@ -20,13 +20,13 @@ type Limits struct {
 	Nanos  int64 // billionths of a dollar
 	Tokens int64
 	Time   time.Duration // of work on an entry, over all attempts
-	// Raised says that a person set these limits after others stopped the entry. They replace those of the flags.
+	// Raised says that a person set these limits after earlier ones stopped the entry. They replace those of the flags.
 	Raised bool
 }
 
 // Parse reads the limits of an envelope: an object of cost_usd (2.5), tokens (400000 or "400k") and time ("30m", or
-// seconds), each above 0, and raised (true). Empty input and null mean no limits. Any other member is an error,
-// since a misspelled limit would not hold.
+// seconds), each above 0, and raised (true). Empty input and null mean no limits. Any other member is an error, since a
+// misspelled limit would not hold.
 func Parse(object []byte) (l Limits, err error) {
 	if len(object) == 0 || string(object) == "null" {
 		return l, nil
@@ -141,8 +141,8 @@ type Spent struct {
 	Time time.Duration
 }
 
-// Over reports whether a limit is reached, and the figures of the first one that is, such as "it cost 2.61 of 2.50
-// USD". A limit in dollars holds only if dollars are known.
+// Over reports whether a limit is reached, and returns the figures of the first such limit, as "it cost 2.61 of 2.50 USD".
+// A limit in dollars holds only if dollars are known.
 func (l Limits) Over(s Spent) (figures string, over bool) {
 	tokens := s.Tokens.Sum()
 	switch {
@@ -156,8 +156,8 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 	return "", false
 }
 
-// USD returns spent and limit, such as "2.61 of 2.50 USD". Cents suffice if the limit is in cents and they tell the
-// two apart; otherwise spent has every digit, so that nothing that reached the limit looks as if it had not.
+// USD returns spent and limit, as "2.61 of 2.50 USD". If the limit is in cents and the two differ in cents, it rounds to
+// cents. Otherwise spent has every digit, so that spending that reached the limit never appears to be below it.
 func USD(spent, limit int64) string {
 	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
 	const cent = 10_000_000

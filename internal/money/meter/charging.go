@@ -30,7 +30,7 @@ type turn struct {
 	other    Part // spent meanwhile on prompts of no entry
 }
 
-// Open returns what the turns have cost, and then what summaries turned out to cost, to compare with limits.
+// Open returns what the turns have cost, and then what summaries proved to cost, to compare with limits.
 func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 	ledger, owed := c.ledger, []price.Line(nil)
 	ledger.guesses = slices.Clone(ledger.guesses)
@@ -60,7 +60,7 @@ func (p Part) line(last string) price.Line {
 	return l
 }
 
-// CountTurns counts the turns of a session. today, tool and agent are as in [Range].
+// CountTurns counts what the turns of a session cost. today, tool and agent are as in [Range].
 func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
 	first, prompts := s.Turns[0], ""
 	for _, t := range s.Turns {
@@ -77,12 +77,13 @@ func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Co
 	return &Counted{c, split(s, c), ledgerOf(s.Ledger, c.Whole)}, err
 }
 
-// errGone says that what a session spends is not seen. A transcript that is there again is counted from its new end.
+// errGone is the error if nobody can see what a session spends. A transcript that is there again is counted from its new
+// end.
 var errGone = errors.New("the transcript was moved or removed while its session ran")
 
-// split assigns the parts to the turns. All parts after the last known turn's beginning belong to that turn.
+// split assigns the parts to the turns. All parts from the beginning of the last known turn on belong to that turn.
 func split(s *inbox.SessionTurns, c *Count) (all []turn) {
-	// Where they are known for some part, a turn without a request cost 0.
+	// If dollars are known for some part, a turn without a request cost 0.
 	dollars := slices.ContainsFunc(c.Parts, func(p Part) bool { return p.Spent.Dollars })
 	at, stated := 0, s.Stated
 	for i, of := range s.Turns {
@@ -102,7 +103,7 @@ func split(s *inbox.SessionTurns, c *Count) (all []turn) {
 	return all
 }
 
-// sum makes these the parts of the turn. Outside of entries, nobody is told apart.
+// sum makes these the parts of the turn. Outside of entries it does not separate the prompts of no entry.
 func (t *turn) sum(parts []Part) {
 	t.parts, t.other = parts, Part{}
 	for _, p := range parts {
@@ -125,26 +126,26 @@ func (t *turn) others() []price.Line {
 	return []price.Line{t.other.line("")}
 }
 
-// late limits, in milliseconds, how late the client writes a line. More means that the clock was set back.
+// late is how late the client may write a line, in milliseconds. A later line means that the clock was set back.
 const late = 60_000
 
-// beginning returns the index of the part with which a turn begins, searching from an index on. A line that is
-// older than the turn was written late, and belongs to the turn before.
+// beginning returns the index of the first part of a turn, or len(parts). Parts before from belong to other turns. A line
+// that is older than the turn was written late, and belongs to the turn before.
 func beginning(parts []Part, from int, of inbox.Turn) int {
-	for i := from; i < len(parts); i++ {
-		p := parts[i]
-		if p.User && p.From >= of.From && (p.At == 0 || p.At >= of.Since || p.At < of.Since-late) {
-			return i
-		}
+	i := slices.IndexFunc(parts[from:], func(p Part) bool {
+		return p.User && p.From >= of.From && (p.At == 0 || p.At >= of.Since || p.At < of.Since-late)
+	})
+	if i < 0 {
+		return len(parts)
 	}
-	return len(parts)
+	return from + i
 }
 
-// long is the most bytes of a transcript to read again each turn. Beyond it, an open turn is charged up to its last
+// long is how many bytes of a transcript are read again each turn at most. A longer open turn is charged up to its last
 // line of a user.
 const long = 256 << 10
 
-// charge counts a session and books its ended turns. over says that the session is gone, and books them all.
+// charge counts a session and books the turns that have ended, and all of them if over says that the session is gone.
 func charge(tx *inbox.Tx, session string, over bool) error {
 	s := tx.Money().Turns(session)
 	if s == nil {
@@ -176,7 +177,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 	return err
 }
 
-// book charges a turn up to its next part, and what summaries cost by then. rest says that the turn goes on there.
+// book charges a turn up to its next part, and what summaries cost by then. rest says that the turn continues there.
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 	owed := append(c.ledger.take(t), t.others()...)
 	l := t.line(c.Model)
@@ -203,8 +204,8 @@ func NoteCharge(tx *inbox.Tx, ended string) error {
 	return all
 }
 
-// ChargeOrphan charges what the session of the entry in flight has spent, whoever finds it. The entry can then be
-// settled, and its next attempt begins with what this one cost.
+// ChargeOrphan charges what the session of the entry in flight has spent, for callers other than its hooks. The entry can
+// then be settled, and its next attempt begins with what this one cost.
 func ChargeOrphan(tx *inbox.Tx) error {
 	d := tx.InFlight()
 	if d == nil || d.SessionID == "" {

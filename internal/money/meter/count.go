@@ -1,8 +1,8 @@
 // Package meter counts what sessions of the client spend, from their transcripts.
 //
-// Each request is priced once, by its id, from its own usage. Nothing is kept: the caller says where in the
-// transcript the uncharged part begins, and the meter reads from there. The total that the client writes at its end
-// is the check on the sum.
+// Each request is priced once, by its id, from its own usage. The package keeps no state: the caller says where in the
+// transcript the uncharged part begins, and the meter reads from there. The total that the client writes at its end checks
+// the sum.
 package meter
 
 import (
@@ -13,19 +13,18 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Range says which transcript to count, from where on.
+// Range is the part of a transcript to count.
 type Range struct {
 	Transcript string
 	From       int64
 	// Since is when From was reached, in milliseconds since 1970. Earlier requests of subagents count elsewhere.
-	Since int64
-	// Stated is the client's own total at From.
-	Stated int64
+	Since  int64
+	Stated int64 // the client's own total at From
 	Later  int64 // where a later turn begins, behind any copy; 0 if none does
 	// Prompts holds the ids of the entries' prompts. If it is not empty, what other prompts cost is in [Part.Other].
 	Prompts string
 	Today   int64 // when the day began, in milliseconds since 1970
-	// Tool is the id of a tool use by the subagent Agent, "" for the session itself. Count.HasTool tells of its answer.
+	// Tool is the id of a tool use by the subagent Agent, or by the session itself for "". See Count.HasTool.
 	Tool, Agent string
 }
 
@@ -38,15 +37,14 @@ type Count struct {
 	HasTool bool   // the answer with the use of Range.Tool was found
 	missing bool   // there is no transcript
 	Unsure  bool   // the transcript or the table of prices cannot be read
-	// Whole says that the client's total covers just the spending in the range: the range begins with the
-	// transcript, or right behind a total.
-	Whole bool
-	// Largest is the most that one request took, in dollars and in tokens. Requests counts them.
-	Largest  price.Amount
+	// Whole says that the client's total covers exactly the range, which begins with the transcript or right behind a
+	// total.
+	Whole    bool
+	Largest  price.Amount // the most that one request took, in dollars and in tokens
 	Requests int
 }
 
-// Part is what was spent from one line of a user to the next: a prompt, or what a hook or a task said instead.
+// Part is what was spent from one line of a user to the next: a prompt, or the text of a hook or a task.
 type Part struct {
 	From   int64 // of the line, in bytes
 	User   bool  // there is such a line; the first part may have none
@@ -55,7 +53,7 @@ type Part struct {
 	Before price.Amount    // the part of Spent from before Range.Today
 	Models []price.ByModel // the last used first
 	Guess  price.ByModel   // the part of Spent that is guessed: prices of summaries
-	Own    bool            // the client's total is not comparable: own prices hold for a part, or it knows none
+	Own    bool            // the client's total is not comparable: a person's own prices hold, or the client knows none
 	Stated int64           // the client's own total at the end
 	Other  *Part           // was spent meanwhile on prompts of no entry; nil if nothing was
 }
@@ -72,7 +70,7 @@ func (p Part) Plus(next Part) Part {
 	return p
 }
 
-// request is one to the model. Its lines say what it took so far.
+// request is a request to the model. Each of its lines has what it took so far.
 type request struct {
 	part  int // -1 before the range
 	at    int64
@@ -95,7 +93,7 @@ type counter struct {
 	reviewed bool            // a subagent reviews what the rollout's session asks for
 }
 
-// Scan counts a range. An unreadable transcript or table of prices is an error beside the count of the rest.
+// Scan counts a range. If the transcript or the table of prices cannot be read, it returns an error and counts the rest.
 func Scan(r Range) (*Count, error) {
 	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}}
 	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
@@ -115,7 +113,7 @@ func Scan(r Range) (*Count, error) {
 	return &c.Count, err
 }
 
-// partOfLine returns the part of a line at a position.
+// partOfLine returns the part of a line at a position, -1 before the range.
 func (c *counter) partOfLine(at int64) int {
 	if at < c.From {
 		return -1
@@ -123,7 +121,7 @@ func (c *counter) partOfLine(at int64) int {
 	return len(c.Parts) - 1
 }
 
-// begin begins a part with a line at a position, by which the model was given something.
+// begin begins a part with the line at a position, which gave the model something to do.
 func (c *counter) begin(at, when int64) {
 	switch {
 	case at > c.From:
@@ -133,7 +131,7 @@ func (c *counter) begin(at, when int64) {
 	}
 }
 
-// partAt returns the part in which something happened at a time of the transcript.
+// partAt returns the part of a time in the transcript, -1 before the range.
 func (c *counter) partAt(when int64) int {
 	if c.From > 0 && (c.Since == 0 || when < c.Since) {
 		return -1
@@ -145,7 +143,7 @@ func (c *counter) partAt(when int64) int {
 	return i
 }
 
-// addRequest notes a request, or what a further line of it adds. The last line of a message has its final usage.
+// addRequest notes a request, or a further line of it. The last line of a message has its final usage.
 func (c *counter) addRequest(name, model string, u price.Usage, at int64, part int) *request {
 	r := c.requests[name]
 	if r == nil {
@@ -166,7 +164,7 @@ func (c *counter) price() error {
 			continue
 		}
 		if r.guess {
-			r.model = cmp.Or(r.model, c.Model) // the answer before it may lie too far back: then the next one has it
+			r.model = cmp.Or(r.model, c.Model) // if the answer before it is too far back, the next one has it
 		}
 		p, a := &c.Parts[r.part], price.Amount{Tokens: r.usage.Tokens, Requests: 1}
 		if r.other {
@@ -195,8 +193,8 @@ func (c *counter) price() error {
 	return err
 }
 
-// state takes the total that the client writes when it ends, from which a resumed session goes on. unknown says
-// that the client did not know some model's price.
+// state notes the total that the client writes when it ends, with which a resumed session begins. unknown says that the
+// client did not know some model's price.
 func (c *counter) state(number string, unknown bool, part int) {
 	total, err := price.DollarsOf(number)
 	if err != nil || total < 0 {
@@ -204,7 +202,7 @@ func (c *counter) state(number string, unknown bool, part int) {
 	}
 	since := c.total
 	if total < since {
-		since = 0 // it did not take up the old total
+		since = 0 // it began anew
 	}
 	c.total = total
 	if part < 0 {

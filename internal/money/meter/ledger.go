@@ -10,8 +10,8 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// ledger is what was charged to a session since its client last stated its own total. The transcript has no usage
-// of summaries. The next total tells what they cost: the part that no other request took.
+// ledger is what was charged to a session since its client last stated its own total. The transcript has no usage of
+// summaries. Their cost is the part of the next total that no other request took.
 type ledger struct {
 	charged int64        // billionths of a dollar, guesses included
 	broken  bool         // the next total covers something else too
@@ -21,7 +21,7 @@ type ledger struct {
 // maxGuesses limits the guesses of a ledger, which is part of every record.
 const maxGuesses = 16
 
-// ledgerOf reads what text wrote. If that is empty, whole says whether a ledger may begin here.
+// ledgerOf reads what [ledger.text] wrote. If that is empty, whole says whether a ledger may begin here.
 func ledgerOf(text string, whole bool) (g ledger) {
 	if text == "" {
 		return ledger{broken: !whole}
@@ -52,7 +52,7 @@ func (g *ledger) text() string {
 	return text
 }
 
-// take adds what a turn has cost. If the turn has a total, take returns what summaries cost beyond their guesses.
+// take adds what a turn has cost. If the turn has a total, it returns what summaries cost beyond their guesses.
 func (g *ledger) take(t *turn) (owed []price.Line) {
 	for _, p := range t.parts {
 		g.add(t.Turn, p)
@@ -84,7 +84,7 @@ func (g *ledger) add(t inbox.Turn, p Part) {
 	}
 }
 
-// owed distributes over the guesses what the total has beyond the charged sum. A smaller total takes nothing back.
+// owed distributes over the guesses what the total exceeds the charged sum by. A smaller total takes nothing back.
 func (g *ledger) owed(total int64) (all []price.Line) {
 	beyond, guessed := total-g.charged, int64(0)
 	for _, guess := range g.guesses {

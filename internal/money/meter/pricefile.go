@@ -19,8 +19,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// PricesPath returns the file in which a person says what models cost, heartbeat/prices.toml in the user's settings
-// folder, or "" for a user without one.
+// PricesPath returns the file with a person's own prices of models, heartbeat/prices.toml in the user's settings folder,
+// or "" for a user without that folder.
 func PricesPath() string {
 	dir := os.Getenv("XDG_CONFIG_HOME")
 	if !filepath.IsAbs(dir) {
@@ -56,7 +56,7 @@ func Prices() (*price.Table, error) {
 	}
 	text, err := disk.ReadFile(file, maxPrices)
 	if err != nil {
-		if there, _ := disk.Exists(file); !there { // nor in somebody else's folder, which HOME may name under sudo
+		if there, _ := disk.Exists(file); !there { // also in somebody else's folder, which HOME may name under sudo
 			return new(price.Table), nil
 		}
 	}
@@ -71,14 +71,14 @@ func Prices() (*price.Table, error) {
 	return t, nil
 }
 
-// parsePrices reads the part of TOML that the file needs: tables [models.NAME], and numbers. A library for all of
-// TOML would make each turn of the hook a fiftieth slower.
+// parsePrices reads the part of TOML that the file needs: tables [models.NAME], and numbers. A library for all of TOML
+// would make each turn of the hook a fiftieth slower.
 func parsePrices(text []byte) (*price.Table, error) {
 	pattern := ""
-	said := map[string]map[string]float64{pattern: {}} // by model; that of all comes first
+	said := map[string]map[string]float64{pattern: {}} // by model, "" for all of them
 	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
 		model, key, number, err := parseSetting(line)
-		// Case does not matter. People name a model with [1m]; answers do not, and as a pattern it is "1" or "m".
+		// Case does not matter. People name a model with [1m]. Answers do not, and in a pattern it would match "1" or "m".
 		model = strings.TrimSuffix(strings.ToLower(model), "[1m]")
 		_, again := said[pattern][key]
 		switch {
@@ -119,7 +119,7 @@ func parsePrices(text []byte) (*price.Table, error) {
 	return t, nil
 }
 
-// parseSetting returns what a line says: the models of the lines below, or a number.
+// parseSetting returns what a line sets: the models of the lines below, or a number.
 func parseSetting(line string) (pattern, key string, number float64, err error) {
 	const white = " \t"
 	if !utf8.ValidString(line) || strings.ContainsFunc(line, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }) {
@@ -168,7 +168,7 @@ func cutKey(text string) (key, rest string, is bool) {
 	return text[:end], text[end:], end > 0
 }
 
-// rateOf returns where a setting belongs, or nil.
+// rateOf returns the rate of r that key sets, or nil.
 func rateOf(r *price.Rates, key string) *float64 {
 	return map[string]*float64{
 		"input": &r.Input, "output": &r.Output, "cache-read": &r.CacheRead, "cache-write": &r.CacheWrite,
@@ -188,7 +188,7 @@ func ratesOf(pattern string, said map[string]float64) (*price.Rates, error) {
 		if !hasInput || !hasOutput {
 			return nil, fmt.Errorf("[models.%q] is built in under no such name: say its input and its output, in dollars for a million tokens", pattern)
 		}
-		r = &price.Rates{CacheRead: input, CacheWrite: input} // without a word, the cache costs what input does
+		r = &price.Rates{CacheRead: input, CacheWrite: input} // by default the cache costs what input does
 	}
 	if hasInput || hasOutput { // they hold for prompts of every length and speed
 		r.LongAbove, r.Long, r.Fast = 0, nil, nil

@@ -15,13 +15,13 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// requestKind is what a rollout says of the requests behind it.
+// requestKind is what a rollout shows of the requests that follow.
 type requestKind struct {
 	model string
 	fast  bool
 }
 
-// note takes what a line says. A turn has the model, and the thread's settings have the tier.
+// note reads a line: that of a turn has the model, and that of the thread's settings the tier.
 func (a *requestKind) note(l *flat.Members) {
 	switch payload := l.Value("payload"); {
 	case l.String("type") == "turn_context":
@@ -70,8 +70,8 @@ func (c *counter) usage(l *flat.Members, by requestKind, part int) {
 // maxRollouts limits the names read of a day's folder, which has all sessions of a person.
 const maxRollouts = 20_000
 
-// meet notes a subagent that a line of a rollout is about, and whether one that no line names reviews what the session
-// asks for.
+// meet notes the subagents that a line of a rollout names, and whether another one, which no line names, reviews what the
+// session asks for.
 func (c *counter) meet(l *flat.Members) {
 	payload := l.Value("payload")
 	by := payload.Get("approvals_reviewer").Text()
@@ -86,8 +86,8 @@ func (c *counter) meet(l *flat.Members) {
 	}
 }
 
-// before finds the subagents that the session met, and what it asks at the range's beginning: a chain of entries is
-// one turn, which says it once.
+// before reads from the rollout's start which subagents the session met, and the kind of request at the range's beginning:
+// a chain of entries is one turn, which has that once.
 func (c *counter) before() {
 	_, _ = c.follow(c.Transcript, 0, false, func(l *flat.Members, at int64) { // the next count reads again what cannot be read now
 		if c.meet(l); at < c.From {
@@ -118,7 +118,7 @@ func (c *counter) rollouts() {
 	}
 	for i := 0; i < len(c.met); i++ { // it grows: they meet others
 		if path := paths[c.met[i]]; path != "" {
-			by := c.kind // until it says its own
+			by := c.kind // until its own line
 			_, _ = c.follow(path, 0, false, func(l *flat.Members, _ int64) {
 				c.meet(l)
 				if by.note(l); l.String("type") == "token_usage_record" {
@@ -129,7 +129,7 @@ func (c *counter) rollouts() {
 	}
 }
 
-// worksFor reports whether a rollout is of a session's subagent. It says so at the beginning of its first line.
+// worksFor reports whether a rollout is that of a session's subagent, which the beginning of its first line shows.
 func worksFor(session, path string) bool {
 	file, err := disk.OpenForeign(path, unix.O_RDONLY)
 	if err != nil {
@@ -141,8 +141,8 @@ func worksFor(session, path string) bool {
 	return bytes.Contains(head[:n], []byte(`"session_id":"`+session+`"`))
 }
 
-// daysOf returns the folders for rollouts of a session that began in dir, and of subagents that began today or
-// yesterday: YEAR/MONTH/DAY, in local time.
+// daysOf returns dir and, if it is a day's folder of rollouts (YEAR/MONTH/DAY, in local time), those of today and
+// yesterday, which have the subagents that began since.
 func daysOf(dir string, now time.Time) []string {
 	dirs := []string{dir}
 	root := filepath.Dir(filepath.Dir(filepath.Dir(dir)))
@@ -160,7 +160,7 @@ func daysOf(dir string, now time.Time) []string {
 // uuid is the length of a UUID in text.
 const uuid = 36
 
-// threadOf returns the session or subagent of a rollout, the UUID in rollout-TIME-UUID.jsonl, else "".
+// threadOf returns the id of a rollout's session or subagent, the UUID in rollout-TIME-UUID.jsonl, else "".
 func threadOf(file string) string {
 	name, isRollout := strings.CutPrefix(strings.TrimSuffix(filepath.Base(file), ".jsonl"), "rollout-")
 	if !isRollout || len(name) <= uuid || name[len(name)-uuid-1] != '-' {

@@ -28,8 +28,8 @@ const (
 	maxAgents = 512
 )
 
-// follow calls f for each whole line of a file from a little before an offset on, and returns the offset behind the
-// last. own says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
+// follow calls f for each whole line of a file from a little before an offset on, and returns the offset behind the last.
+// own says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
 func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Members, at int64)) (end int64, err error) {
 	file, err := disk.OpenForeign(path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -58,7 +58,7 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 	return end, err
 }
 
-// mayCount spares most lines from being parsed, above all results of tools, which are most of a transcript.
+// mayCount reports whether a line must be parsed. It spares above all the results of tools, most of a transcript.
 func mayCount(line []byte) bool {
 	if bytes.Contains(line, []byte(`"type":"tool_result"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
 		return false // an answer may give a tool such an object
@@ -88,7 +88,7 @@ func (c *counter) line(l *flat.Members, at int64) {
 		case l.Bool("isCompactSummary"):
 			text := l.Value("message").Get("content").Text()
 			c.summarised(price.Tokens{Output: int64(max(0, len(text)-aroundSummary) / bytesOfToken)})
-		case !l.Bool("isSidechain") && !isToolResult(l):
+		case !l.Bool("isSidechain") && !claude.IsToolResult(l):
 			c.begin(at, timeOf(l))
 		}
 	case "system":
@@ -109,7 +109,7 @@ func (c *counter) isOther(l *flat.Members) bool {
 	switch {
 	case c.Prompts == "" || prompt != "" && strings.Contains(c.Prompts, prompt):
 		return false
-	case prompt != "" && !l.Bool("isMeta") && !l.Bool("isSidechain") && !isToolResult(l):
+	case prompt != "" && !l.Bool("isMeta") && !l.Bool("isSidechain") && !claude.IsToolResult(l):
 		other = other || !strings.HasPrefix(l.Value("message").Get("content").Text(), claude.TaskNotification)
 	}
 	if other {
@@ -118,11 +118,11 @@ func (c *counter) isOther(l *flat.Members) bool {
 	return other
 }
 
-// summarise counts the request by which the client summarised the conversation. No transcript has its usage. It
-// read the whole conversation and wrote the summary; the least that this can have cost is counted.
+// summarise counts the request with which the client summarised the conversation. No transcript has its usage. It read the
+// whole conversation and wrote the summary, and the least that this can have cost is counted.
 func (c *counter) summarise(l *flat.Members, at int64) {
 	of := l.Value("compactMetadata")
-	if of.Get("trigger").Text() == "manual" { // a person asked for it, before the lines that say so
+	if of.Get("trigger").Text() == "manual" { // a person asked for it, in lines that come later
 		c.begin(at, timeOf(l))
 	}
 	c.summary = c.addRequest("summary "+l.String("uuid"), c.Model, price.Usage{}, timeOf(l), c.partOfLine(at))
@@ -153,7 +153,7 @@ func (c *counter) answer(l *flat.Members, part int, other bool) (model string) {
 	}
 	id := cmp.Or(message.Get("id").Text(), l.String("requestId"), l.String("uuid"))
 	for i, of := range usage.Get("iterations").Items() {
-		if of.Get("type").Text() == "advisor_message" { // of another model, and in no other figure
+		if of.Get("type").Text() == "advisor_message" { // by another model, and part of no other figure
 			c.addRequest(id+" "+strconv.Itoa(i), cmp.Or(clip(of.Get("model").Text()), model), usageOf(of), timeOf(l), part)
 		}
 	}
@@ -181,7 +181,7 @@ func usageOf(usage flat.Value) price.Usage {
 // number reads a count of tokens, 0 if there is none.
 func number(usage flat.Value, name string) int64 {
 	of := usage.Get(name)
-	if of == "" { // most are left out, and an error takes longer
+	if of == "" { // as most are, and an error takes longer
 		return 0
 	}
 	n, err := strconv.ParseInt(string(of), 10, 64)
@@ -191,23 +191,13 @@ func number(usage flat.Value, name string) int64 {
 	return min(max(0, n), maxTokens)
 }
 
-func isToolResult(l *flat.Members) bool {
-	content := l.Value("message").Get("content")
-	// Most are long, and only the first item matters.
-	if !strings.HasPrefix(string(content), "[") || !strings.Contains(string(content), "tool_result") {
-		return false
-	}
-	items := content.Items()
-	return len(items) > 0 && items[0].Get("type").Text() == "tool_result"
-}
-
-// timeOf returns when a line was written, in milliseconds since 1970, or 0 if it does not say.
+// timeOf returns when a line was written, in milliseconds since 1970, or 0 if unknown.
 func timeOf(l *flat.Members) int64 {
 	t, _ := time.Parse(time.RFC3339, l.String("timestamp")) // on an error a time before 1970
 	return max(0, t.UnixMilli())
 }
 
-// agents counts what subagents asked for since. Their transcripts are in a folder beside the session's own.
+// agents counts the requests of subagents in the range. Their transcripts are in a folder beside the session's own.
 func (c *counter) agents() {
 	base, ok := strings.CutSuffix(c.Transcript, ".jsonl")
 	if !ok {

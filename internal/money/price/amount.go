@@ -14,8 +14,8 @@ type Amount struct {
 	Tokens   Tokens
 	Requests int64 // to the model
 	Unpriced int64 // those of Requests to models without a known price
-	// Said is how much the client's own total grew meanwhile, in billionths of a dollar: the check on Nanos. It is
-	// 0 if the client states no total.
+	// Said is how much the client's own total grew meanwhile, in billionths of a dollar, which checks Nanos. It is 0 if
+	// the client states no total.
 	Said int64
 }
 
@@ -25,7 +25,7 @@ func (a Amount) Plus(b Amount) Amount {
 	return a.with(b, plus)
 }
 
-// Minus returns a without b, which must not be more. Dollars are known if those of a are.
+// Minus returns a without b, which must not be larger. Dollars are known if those of a are.
 func (a Amount) Minus(b Amount) Amount {
 	return a.with(b, func(a, b int64) int64 { return a - b })
 }
@@ -44,7 +44,7 @@ func (a Amount) with(b Amount, combine func(a, b int64) int64) Amount {
 	return a
 }
 
-// counts are all numbers, in the order of [Amount.Short].
+// counts returns all numbers, in the order of [Amount.Short].
 func (a *Amount) counts() [8]*int64 {
 	t := &a.Tokens
 	return [...]*int64{&a.Nanos, &t.Input, &t.Output, &t.CacheRead, &t.CacheWrite, &a.Requests, &a.Unpriced, &a.Said}
@@ -60,7 +60,7 @@ func (a Amount) hasRequests() bool { return a.Requests != 0 || a.Tokens != Token
 // USD returns the dollars, for readers that need no exact sum.
 func (a Amount) USD() float64 { return float64(a.Nanos) / 1e9 }
 
-// plus adds counts without wrapping round: a file that was tampered with must not turn spending into credit.
+// plus adds counts without overflow: a forged file must not turn spending into credit.
 func plus(a, b int64) int64 {
 	switch {
 	case b > 0 && a > math.MaxInt64-b:

@@ -29,7 +29,7 @@ func decimal(number string, shift int) (n int64, err error) {
 	if at := strings.IndexAny(digits, "eE"); at >= 0 {
 		mantissa = digits[:at]
 		n, err := strconv.ParseInt(digits[at+1:], 10, 32)
-		if err != nil && !errors.Is(err, strconv.ErrRange) { // beyond that range, a larger one says nothing more
+		if err != nil && !errors.Is(err, strconv.ErrRange) { // beyond the range, the largest exponent does
 			return 0, errNoNumber
 		}
 		exponent = int(n)
@@ -45,8 +45,8 @@ func decimal(number string, shift int) (n int64, err error) {
 	return n, err
 }
 
-// scaled returns the number with these digits, without leading zeros, times ten to the power of shift, and the largest
-// number with errHuge.
+// scaled returns the number with these digits, without leading zeros, times ten to the power of shift. With errHuge it
+// returns the largest number.
 func scaled(digits string, shift int) (int64, error) {
 	kept := len(digits) + shift // digits before the point
 	switch {
@@ -76,8 +76,8 @@ func ParseUSD(s string) (nanos int64, err error) {
 	return Limit(clipped(s), nanos, MaxUSD*perDollar, "dollars above 0, such as 2.50", "1000000000 dollars")
 }
 
-// Limit refuses a limit that is not above 0, or above most. typed is what a person typed, instead says what to give
-// instead, and mostText is most.
+// Limit refuses a limit that is not above 0, or above most. typed is what a person typed, instead an example of what to
+// give, and mostText the text of most.
 func Limit[T ~int64](typed string, n, most T, instead, mostText string) (T, error) {
 	switch {
 	case n < 0:
@@ -90,7 +90,7 @@ func Limit[T ~int64](typed string, n, most T, instead, mostText string) (T, erro
 	return n, nil
 }
 
-// clipped keeps an error on one line.
+// clipped shortens a person's text for an error.
 func clipped(s string) string {
 	if len(s) > 40 {
 		return s[:40] + "..."

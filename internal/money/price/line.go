@@ -11,9 +11,9 @@ import (
 
 // Charged names the delivery of an entry that a price is charged to.
 type Charged struct {
-	// EntryID is empty outside of entries. FirstSeq is the commit of the entry's first delivery. No other entry has
-	// it, so it tells the entry from one with the same text at the same place in an inbox that was replaced.
-	// DeliveredSeq is the commit of this delivery.
+	// EntryID is empty outside of entries. FirstSeq is the commit of the entry's first delivery. No other entry has it,
+	// not even one with the same text at the same place in an inbox that was replaced. DeliveredSeq is the commit of this
+	// delivery.
 	EntryID, ID            string
 	Start                  int64
 	FirstSeq, DeliveredSeq int64
@@ -29,14 +29,10 @@ type Line struct {
 	Charged
 	SessionID string
 	Price
-	// Models are the shares of each model, nil if there was only one.
-	Models []ByModel
-	// Guess says that a part is a guess: the price of a summary.
-	Guess bool
-	// Own says that the client's total is not comparable: own prices hold for a part, or the client knows none.
-	Own bool
-	// End is how far the session's transcript was charged then, in bytes.
-	End int64
+	Models []ByModel // the share of each model, nil if there was only one
+	Guess  bool      // a part is a guess: the price of a summary
+	Own    bool      // the client's total is not comparable: a person's own prices hold, or the client knows none
+	End    int64     // how far the session's transcript was charged then, in bytes
 }
 
 func (l *Line) members(to flat.Codec) error {

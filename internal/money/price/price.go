@@ -1,4 +1,4 @@
-// Package price says what an entry, a session or a day cost.
+// Package price has what an entry, a session or a day cost.
 //
 // Dollars are whole billionths, so that the parts of a sum add up to it exactly. Each request is priced by its own
 // usage and the [Table] of what models cost.
@@ -16,9 +16,9 @@ import (
 
 // Price is what an entry cost, over all its attempts.
 //
-// As JSON it is an object of the members cost_usd (absent if no dollars are known), tokens {input, output,
-// cache_read, cache_write}, requests, unpriced, model and client_usd. Price has methods for encoding/json, so never
-// embed it in a struct that has other members: they would be lost. A record takes [Price.Members] or [Fields].
+// As JSON it is an object of the members cost_usd (absent if no dollars are known), tokens {input, output, cache_read,
+// cache_write}, requests, unpriced, model and client_usd. Its methods for encoding/json would hide the other members of a
+// struct that embeds it: a record takes [Price.Members] or [Fields].
 type Price struct {
 	Amount
 	Model string // of the last request
@@ -39,7 +39,7 @@ func (of ByModel) In(all []ByModel) []ByModel {
 	return slices.Insert(all, 0, of)
 }
 
-// Members writes or reads the members of a price, among others of a record.
+// Members writes or reads the members of a price in a record.
 func (p *Price) Members(c flat.Codec) error {
 	f := p.Fields()
 	err := cmp.Or(flat.Pointer(c, "cost_usd", &f.CostUSD), flat.Pointer(c, "tokens", &f.Tokens))

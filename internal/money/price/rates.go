@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Usage is what one request took, as its answer says. Its tokens alone do not determine its cost.
+// Usage is what one request took, by its answer. Its tokens alone do not determine its cost.
 type Usage struct {
 	Tokens
 	CacheWrite1h int64 // part of Tokens.CacheWrite kept for an hour; the rest for five minutes
@@ -139,7 +139,7 @@ func (r *Rates) fast(fast *Rates) *Rates {
 }
 
 // plainName strips from a model's name what a cloud adds, the size of its context, and the date of its release:
-// us.anthropic.claude-opus-4-6-20260101-v1:0[1m] is claude-opus-4-6.
+// us.anthropic.claude-opus-4-6-20260101-v1:0[1m] becomes claude-opus-4-6.
 func plainName(model string) string {
 	name := strings.ToLower(strings.TrimSpace(model))
 	name, _, _ = strings.Cut(name, "[")

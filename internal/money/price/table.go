@@ -12,14 +12,14 @@ type Table struct {
 	Path       string   // of the file with Own, or ""
 }
 
-// Own are a person's rates for models whose names match Pattern, which may have the wildcards of [path.Match]. "*"
-// covers models that have no other rates.
+// Own are a person's rates for models whose names match Pattern, a pattern of [path.Match]. "*" is for models that have no
+// other rates.
 type Own struct {
 	Pattern string
 	Rates
 }
 
-// Of returns what a model costs, or nil. file is where a person says it, or "" for a built-in rate.
+// Of returns what a model costs, or nil. file is the person's file that decided, or "" for a built-in rate.
 func (t *Table) Of(model string) (r *Rates, file string) {
 	name, plain := strings.ToLower(model), plainName(model)
 	var best, rest *Own
