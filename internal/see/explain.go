@@ -1,5 +1,5 @@
-// Package see gathers the facts about an inbox once and derives its troubles from one table. Every verb that tells
-// a person reads those.
+// Package see gathers the facts about an inbox once, and derives its troubles from one table, for every verb that informs
+// a person.
 package see
 
 import (
@@ -14,7 +14,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// State is the reason in a word, for programs.
+// State is why nothing moves, in a word for programs.
 type State string
 
 // The states. Those before Answering are faults that a person must repair.
@@ -25,7 +25,7 @@ const (
 	Locked      State = "locked"               // a process holds the lock and does not give it back
 	Answering   State = "answering"            // an entry is in flight, its session at work as far as is known
 	Checking    State = "checking"             // the check of the entry in flight runs
-	Unchecked   State = "unchecked"            // that check cannot be run, and is tried again
+	Unchecked   State = "unchecked"            // that check could not be run, and is tried again
 	Waking      State = "waking"               // an idle session is being woken with an entry
 	Person      State = "waiting for a person" // a session asked for somebody, and an entry waits behind the question
 	Failed      State = "failed"               // the turn of the entry in flight ended in an error
@@ -42,7 +42,7 @@ const (
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
 	SessionDown State = "session stuck"        // entries wait, and the session met an error
 	Launching   State = "launching"            // entries wait, and a launcher sees to a session
-	NoWaker     State = "waker gone"           // entries wait, and what was to wake the session is gone or stopped
+	NoWaker     State = "waker gone"           // entries wait, and the process that was to wake the session is gone or stopped
 	NoInbox     State = "no inbox"             // the queue file is missing
 	Stalled     State = "stalled"              // something should move, and nothing has for a while
 )
@@ -63,7 +63,7 @@ func (f Facts) Explain() (state State, sentence string) {
 	return state, words.Line(sentence)
 }
 
-// broken explains what no session can repair.
+// broken explains a fault that no session can repair.
 func (f Facts) broken() (State, string) {
 	work := f.InFlight != nil || f.Redeliver != nil || f.Backlog.Entries > 0 || f.Scheduled.Count > 0
 	switch {
@@ -144,7 +144,7 @@ func (f Facts) nothing() (State, string) {
 	return Empty, sentence + f.idle()
 }
 
-// cut puts a foreign text on one line, long enough for what a command says of its failure.
+// cut puts a foreign text on one line that is long enough for a command's message about its failure.
 func cut(s string) string {
 	const most = 400
 	s = words.Sentence(s)
@@ -154,7 +154,7 @@ func cut(s string) string {
 	return s
 }
 
-// Rests says what a run waits for, or where it is stuck.
+// Rests returns a sentence about what a run waits for, or where it is stuck.
 func (q Question) Rests() string {
 	since := ""
 	if !q.Since.IsZero() {
@@ -171,7 +171,7 @@ func (q Question) Rests() string {
 	return fmt.Sprintf("the run %s waits%s for a person to answer %q: heartbeat breakpoint approve (or reject) %s", q.Run, since, words.Brief(q.Question), q.Effect)
 }
 
-// overdue says that a scheduled entry should be in the queue by now, or returns "".
+// overdue returns that a scheduled entry should be in the queue by now, or "".
 func (f Facts) overdue() string {
 	due := f.Scheduled.Next
 	if due.IsZero() || due.After(f.Now) {
@@ -251,7 +251,7 @@ func (f Facts) awaited(waits string) (State, string) {
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.heard(s)))
 }
 
-// sees says what the launcher does for the next session, so that a person does not start one.
+// sees returns what the launcher does for the next session, so that a person does not start one.
 func (l *Launcher) sees() string {
 	sentence := "the launcher, " + process(l.PID, "") + ", sees to the next session"
 	if l.Doing != "" {
@@ -260,7 +260,7 @@ func (l *Launcher) sees() string {
 	return sentence
 }
 
-// heard is when a session last showed activity.
+// heard returns when a session was last active.
 func (f Facts) heard(s *Session) (last time.Time) {
 	for _, at := range []*time.Time{s.StartedAt, s.PromptedAt, f.Asked} {
 		if at != nil && at.After(last) {

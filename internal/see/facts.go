@@ -17,14 +17,11 @@ type Facts struct {
 	Reach
 	Queue
 	Workers
-	Held []Question // questions of the runs that the inbox drives, oldest first
-	// Letters are the open dead letters.
-	Letters outcomes.LetterCount
-	// Consumers are those that results are handed to, by name.
-	Consumers []outcomes.Consumer
-	// Still says since when nothing has moved although something should.
-	Still Still
-	Lock  Lock
+	Held      []Question           // questions of the runs that the inbox drives, oldest first
+	Letters   outcomes.LetterCount // the open dead letters
+	Consumers []outcomes.Consumer  // those to which results are handed, by name
+	Still     Still
+	Lock      Lock
 
 	counted  *inbox.Counted // how far Backlog was counted
 	outcomes [2]disk.Info   // of the files that Letters were counted in
@@ -34,16 +31,12 @@ type Facts struct {
 type Reach struct {
 	// Unreadable is why the state could not be read. Nothing else is known then.
 	Unreadable error
-	// LockedBy is the process that has held the lock for a while, 0 for none.
-	LockedBy   int
+	LockedBy   int    // the process that has held the lock for LockedFor, 0 for none
 	LockedName string // its program, if known
 	LockedFor  time.Duration
-	// Unwritable is why this user cannot write to the directory.
-	Unwritable error
-	// Space is how many bytes the file system has left, -1 if unknown.
-	Space int64
-	// Needed is how many bytes the next commit may need.
-	Needed int64
+	Unwritable error // why this user cannot write to the directory
+	Space      int64 // how many bytes the file system has left, -1 if unknown
+	Needed     int64 // how many bytes the next commit may need
 }
 
 // Full reports whether there is no room for the next commit.
@@ -51,32 +44,25 @@ func (r Reach) Full() bool { return r.Space >= 0 && r.Space < r.Needed }
 
 // Queue is what waits, what is in flight, and what keeps the next entry back.
 type Queue struct {
-	Exists    bool // the queue file
-	WrittenAt time.Time
-	Cursor    int64
-	Backlog   inbox.Backlog
-	// Replaced says why the queue file is not the one that the cursor belongs to.
-	Replaced string
-	// Anew is the last time that the queue file was replaced and the new one taken up.
-	Anew      inbox.Replacement
-	InFlight  *inbox.Delivery
-	Redeliver *inbox.Delivery
-	Paused    *inbox.Pause
-	Backoff   *inbox.Backoff
-	// DayNear says that today's spending is near the limit of a day, or is "".
-	DayNear   string
-	Scheduled inbox.Schedule
-	// Asked is when the hook last acknowledged an entry, nil for never.
-	Asked *time.Time
-	// Head is the entry that comes next, nil for none.
-	Head   *inbox.Head
-	Totals inbox.Totals
-	Streak int // how many failures in a row led to the last back-off
-	// SelfEnqueued is what agents sent into the inbox while they worked on an entry.
-	SelfEnqueued inbox.SelfEnqueued
-	// EverAsked says that a session's hook has worked on this inbox before.
-	EverAsked bool
-	// Warnings are sentences about what the next step will repair, and about limits that do not hold.
+	Exists       bool // the queue file
+	WrittenAt    time.Time
+	Cursor       int64
+	Backlog      inbox.Backlog
+	Replaced     string            // why the queue file is not the one to which the cursor belongs
+	Anew         inbox.Replacement // the last one of the queue file that a commit took up
+	InFlight     *inbox.Delivery
+	Redeliver    *inbox.Delivery
+	Paused       *inbox.Pause
+	Backoff      *inbox.Backoff
+	DayNear      string // the figures if today's spending is near the limit of a day, else ""
+	Scheduled    inbox.Schedule
+	Asked        *time.Time  // when the hook last acknowledged an entry, nil for never
+	Head         *inbox.Head // the entry that comes next, nil for none
+	Totals       inbox.Totals
+	Streak       int                // how many failures in a row led to the last back-off
+	SelfEnqueued inbox.SelfEnqueued // what agents sent into the inbox while they worked on an entry
+	EverAsked    bool               // a session's hook has worked on this inbox before
+	// Warnings are sentences about what the next commit will repair, and about limits that do not hold.
 	Warnings []string
 }
 
@@ -85,19 +71,15 @@ func (q Queue) Works() bool { return q.InFlight != nil || q.Redeliver != nil || 
 
 // Workers are those who work on an inbox, or could.
 type Workers struct {
-	Sessions []Session // the one heard of last comes first
-	// Client is whether the owner of the entry in flight lives.
-	Client machine.Life
+	Sessions []Session    // the last active one first
+	Client   machine.Life // whether the owner of the entry in flight lives
 	// Woken: the entry in flight should wake its session. Bound: it did. Interrupted: a person ended its turn.
 	Woken, Bound, Interrupted bool
-	// Prompted says that the session starts with the entry in flight as its prompt.
-	Prompted bool
-	// Launcher is the heartbeat-launch that works on the inbox, or nil.
-	Launcher *Launcher
-	// GaveUp is why the last launcher gave up. It is nil if that one did not, or while another works.
+	Prompted                  bool      // the session starts with the entry in flight as its prompt
+	Launcher                  *Launcher // the heartbeat-launch that works on the inbox, or nil
+	// GaveUp is why the last launcher gave up. It is nil if that launcher did not, or while another one works.
 	GaveUp *GaveUp
-	// Waiter is the process that waits in the background to wake its session, or nil.
-	Waiter *Waiter
+	Waiter *Waiter // the process that waits in the background to wake its session, or nil
 }
 
 // Launcher is a heartbeat-launch that works on an inbox, and what it is doing.
@@ -140,7 +122,7 @@ func (f Facts) session(id string) *Session {
 	return f.first(func(s *Session) bool { return s.ID == id })
 }
 
-// first returns the first session that is like that, or nil.
+// first returns the first session for which is returns true, or nil.
 func (f Facts) first(is func(*Session) bool) *Session {
 	for i := range f.Sessions {
 		if is(&f.Sessions[i]) {
@@ -164,7 +146,7 @@ func (f Facts) Current() *Session {
 type Question struct {
 	Run, Effect, Question string // Effect is empty if the run rests until its code is accepted, or is stuck
 	Stuck                 bool   // the run can take no step, and Question says why
-	Stopped               bool   // it could, but goes no further by itself, and Question says what helps
+	Stopped               bool   // the run could, but takes none by itself, and Question says what helps
 	Dir                   string // the run's directory
 	Since                 time.Time
 }

@@ -21,7 +21,7 @@ import (
 )
 
 // Look gathers everything that is known about an inbox; what cannot be read is a fact, too. If a process holds the
-// inbox's lock, Look waits up to two seconds for it to let go.
+// inbox's lock, Look waits up to two seconds for its release.
 func Look(ctx context.Context, box *inbox.Inbox) Facts {
 	now := time.Now()
 	lock := Lock{}.next(box, now) // first, so that the rest sees what this waited for
@@ -35,8 +35,8 @@ func Look(ctx context.Context, box *inbox.Inbox) Facts {
 	return LookAgain(ctx, box, &Facts{Lock: lock}, now)
 }
 
-// LookAgain is [Look] at that time, without waiting for the lock. Of what was seen before, only what was added since is
-// counted, as [inbox.View.Count] says, and dead letters once their files have changed.
+// LookAgain is [Look] at the time now, without waiting for the lock. It counts only what was added to the queue since the
+// last look, as [inbox.View.Count] does, and dead letters only once their files have changed.
 func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time) Facts {
 	lock := last.Lock.next(box, now) // first, as in Look
 	f := Glance(ctx, box, last)
@@ -50,7 +50,7 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 	f.Held, f.Still = Questions(box), StandsStill(f)
 	f.outcomes = [2]disk.Info{fileState(box.DeadLetterPath()), fileState(box.ResultsPath())}
 	if last.outcomes == f.outcomes && last.Letters.Open != nil {
-		f.Letters = last.Letters // to count them takes reading both files
+		f.Letters = last.Letters // to count them, both files must be read
 		return f
 	}
 	var err error
@@ -60,21 +60,20 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 	return f
 }
 
-// fileState is what changes with a file's content, zero for no file.
+// fileState returns what changes with a file's content, zero for no file.
 func fileState(path string) disk.Info {
 	info, _ := disk.StatName(path)
 	info.Atime = 0
 	return info
 }
 
-// Lock is who holds the lock of an inbox, and since when without a commit.
+// Lock is who holds the lock of an inbox, and since when nobody committed.
 type Lock struct {
 	by      int // 0 for nobody
 	since   time.Time
 	journal disk.Info // anybody may change other files of the folder meanwhile
 }
 
-// next looks again.
 func (l Lock) next(box *inbox.Inbox, now time.Time) Lock {
 	by, journal := box.Lock(), fileState(filepath.Join(box.Dir(), inbox.JournalName))
 	if by != l.by { // the kernel may leave a lock out of its list while others come and go
@@ -86,7 +85,7 @@ func (l Lock) next(box *inbox.Inbox, now time.Time) Lock {
 	return Lock{by, now, journal}
 }
 
-// lasts reports whether the lock is kept.
+// lasts reports whether the lock is held for too long.
 func (l Lock) lasts(now time.Time) bool { return l.by != 0 && now.Sub(l.since) >= lockPatience }
 
 // Glance is [LookAgain] without runs, dead letters and [Still].
@@ -141,7 +140,7 @@ func LauncherOf(box *inbox.Inbox) *Launcher {
 	return l
 }
 
-// gaveUpOf says why the last launcher of the inbox gave up, nil if it did not.
+// gaveUpOf returns why the last launcher of the inbox gave up, nil if it did not.
 func gaveUpOf(box *inbox.Inbox) *GaveUp {
 	before, what, did := strings.Cut(SignOf(box)[1], "has ended: ")
 	info, err := disk.StatName(box.LaunchLock())
@@ -151,20 +150,20 @@ func gaveUpOf(box *inbox.Inbox) *GaveUp {
 	return &GaveUp{At: time.Unix(0, info.Mtime), Text: words.Sentence(what)}
 }
 
-// SignOf returns the lines in which a launcher describes itself: its process id, what it does, and more. Missing lines
-// are empty.
+// SignOf returns the lines in which a launcher describes itself: process id, what it does, socket, whether it waits for
+// somebody to attach, whether it is in trouble. Missing lines are empty.
 func SignOf(box *inbox.Inbox) []string {
 	text, _ := disk.ReadState(box.LaunchLock(), 4096) // its process id is enough
 	return append(strings.Split(string(text), "\n"), "", "", "", "")
 }
 
-// Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, they
-// cannot be read, or they go no further by themselves.
+// Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, they cannot
+// be read, or they take no further step by themselves.
 func Questions(box *inbox.Inbox) (all []Question) {
 	driven, _, _ := orchestrate.Driven(box) // a ledger that is not ours names no run of ours
 	for _, of := range driven {
 		if of.Done {
-			continue // whoever puts it away does no harm
+			continue // its directory may be gone
 		}
 		r, err := runs.Open(of.Dir)
 		if err != nil {
@@ -191,7 +190,7 @@ func Questions(box *inbox.Inbox) (all []Question) {
 	return all
 }
 
-// survey reads what the state says. The facts of a state that is not valid mean nothing.
+// survey reads the state. After an error the facts mean nothing.
 func survey(v *inbox.View, f *Facts) (err error) {
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.Anew, f.InFlight, f.Redeliver = v.Replaced(), v.LastReplaced(), v.InFlight(), v.Redeliver()
@@ -222,7 +221,7 @@ func survey(v *inbox.View, f *Facts) (err error) {
 	return err
 }
 
-// keepError returns a function that returns the value, and keeps the error if it is the first.
+// keepError returns a function that returns the value, and stores the error unless an earlier one is there.
 func keepError[T any](value T, err error) func(first *error) T {
 	return func(first *error) T {
 		*first = cmp.Or(*first, err)
@@ -230,15 +229,15 @@ func keepError[T any](value T, err error) func(first *error) T {
 	}
 }
 
-// WaiterNow says whether the process that waits to wake a session lives, and whether it is stopped.
+// WaiterNow returns a waiter with whether its process lives or is stopped.
 func WaiterNow(w inbox.Waiter) *Waiter {
 	now := &Waiter{Waiter: w, Life: w.Life()}
 	now.Stopped = now.Life == machine.Alive && machine.Stopped(w.PID)
 	return now
 }
 
-// lockPatience is how long a lock may be held before it is mentioned. A step takes milliseconds.
-const lockPatience = 2 * time.Second
-
-// lockPoll is how often the holder is looked up meanwhile.
-const lockPoll = 10 * time.Millisecond
+const (
+	// lockPatience is how long a lock may be held before it is a trouble. A commit takes milliseconds.
+	lockPatience = 2 * time.Second
+	lockPoll     = 10 * time.Millisecond
+)

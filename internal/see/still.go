@@ -11,17 +11,16 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Still says that nothing moves while entries are worked on. It is zero if nothing waits, a tool runs, or delivery
-// is paused, backs off, or waits for a time.
+// Still is since when nothing moves although something should. It is zero if nothing waits, a tool runs, or delivery is
+// paused, backs off, or waits for a time.
 type Still struct {
 	// Look stays the same for as long as nothing moves.
-	Look string `json:"look,omitempty"`
-	// Since is when anything last moved, zero if nobody knows.
-	Since time.Time `json:"since,omitzero"`
+	Look  string    `json:"look,omitempty"`
+	Since time.Time `json:"since,omitzero"` // when anything last moved, zero if nobody knows
 }
 
-// StandsStill says since when an entry waits or is in flight and nothing has moved: no delivery, no session, and
-// no line in the transcripts of the session and its subagents. Entries that producers append do not count.
+// StandsStill returns since when an entry waits or is in flight and nothing has moved: no delivery, no session, and no
+// line in the transcripts of the session and its subagents. Entries that producers append do not count.
 func StandsStill(f Facts) Still {
 	if f.Unreadable != nil || f.Paused != nil || f.Backoff != nil || f.InFlight == nil && !f.hasEntry() {
 		return Still{}
@@ -41,7 +40,7 @@ func StandsStill(f Facts) Still {
 		}
 		if p := d.Progress; p != nil {
 			if p.Until.After(f.Now) {
-				return Still{} // the agent asked for that time
+				return Still{} // the agent asked for this time
 			}
 			m.note("progress", p.At.UnixNano())
 			m.at(p.Until)
@@ -62,7 +61,7 @@ func StandsStill(f Facts) Still {
 	return Still{Key(m.parts...), m.last}
 }
 
-// movement collects the latest time of anything that moves, and every value that would change with it.
+// movement collects the latest time at which anything moved, and all values that change with a movement.
 type movement struct {
 	now, last time.Time
 	parts     []string
@@ -70,7 +69,7 @@ type movement struct {
 
 func (m *movement) note(what string, n int64) { m.parts = append(m.parts, fmt.Sprint(what, n)) }
 
-// at counts a time. One in the future, by a file server's clock or from before ours was set back, may be of just now.
+// at counts a time. A time in the future, by a file server's clock or from before ours was set back, may be now.
 func (m *movement) at(t time.Time) {
 	if t.After(m.last) {
 		m.last = t.Add(min(0, m.now.Sub(t)))
@@ -94,7 +93,7 @@ func (m *movement) file(path string) {
 	}
 }
 
-// maxSubagents bounds how many transcripts of subagents are looked at.
+// maxSubagents bounds the transcripts of subagents that count.
 const maxSubagents = 512
 
 // session counts what the session writes: its transcript, and its subagents' in the folder of the same name.

@@ -49,7 +49,7 @@ const (
 	KindConsumer    Kind = "consumer-stuck"
 )
 
-// Urgency says who has to do what.
+// Urgency is whether somebody must act.
 type Urgency string
 
 // The urgencies, most urgent first.
@@ -89,8 +89,7 @@ type About struct {
 type Row struct {
 	Kind    Kind
 	Urgency Urgency
-	// Lasts says that a session, a launcher or a timer usually ends it, so only a trouble that has lasted is worth
-	// a message.
+	// Lasts says that a session, a launcher or a timer usually ends it, so that it is worth a message only after a while.
 	Lasts bool
 	Verb  string // the verb that fixes it, or shows more
 	state State  // the state whose reason this trouble is, or ""
@@ -156,14 +155,14 @@ func TroublesAt(paths ...string) [][]Trouble {
 	return all
 }
 
-// InEach returns what look says of each of these inboxes, in their order. The error names those that cannot be opened,
-// or of which look returned an error.
-func InEach[T any](paths []string, look func(*inbox.Inbox) (T, error)) ([]T, error) {
+// InEach returns what read returns for each of these inboxes, in their order. The error names those that cannot be opened
+// or read.
+func InEach[T any](paths []string, read func(*inbox.Inbox) (T, error)) ([]T, error) {
 	all, failed := make([]T, len(paths)), make([]error, len(paths))
 	Each(len(paths), func(i int) {
 		box, err := inbox.Open(paths[i], inbox.Options{})
 		if err == nil {
-			all[i], err = look(box)
+			all[i], err = read(box)
 		}
 		if err != nil {
 			failed[i] = fmt.Errorf("%s: %w", words.Line(paths[i]), err)
@@ -172,12 +171,12 @@ func InEach[T any](paths []string, look func(*inbox.Inbox) (T, error)) ([]T, err
 	return all, errors.Join(failed...)
 }
 
-// atOnce is how many inboxes are looked at in parallel, so that one slow or locked inbox does not hold up others.
+// atOnce is how many inboxes are read in parallel, so that a slow or locked one does not hold up the others.
 const atOnce = 8
 
-// Each calls do for each of n inboxes, some in parallel, and returns once all are done. It panics again here if do
-// panicked, because the caller knows how to restore the terminal.
-func Each(n int, do func(i int)) {
+// Each calls f for each of n inboxes, some in parallel, and returns once all calls have returned. It repeats a panic of f
+// here, where the caller can restore the terminal.
+func Each(n int, f func(i int)) {
 	var all sync.WaitGroup
 	places, panicked := make(chan struct{}, atOnce), make([]any, n)
 	for i := range n {
@@ -185,7 +184,7 @@ func Each(n int, do func(i int)) {
 		all.Go(func() {
 			defer func() { <-places }()
 			defer func() { panicked[i] = recover() }()
-			do(i)
+			f(i)
 		})
 	}
 	all.Wait()
@@ -196,8 +195,8 @@ func Each(n int, do func(i int)) {
 	}
 }
 
-// Command spells a heartbeat command line about the inbox. If its text could act on the terminal it is pasted into,
-// the command line of status takes its place.
+// Command returns a heartbeat command line for the inbox. If its text could act on the terminal into which it is pasted,
+// it returns that of status instead.
 func Command(inbox string, args ...string) string {
 	verb := strings.Fields(args[0]) // "run status" is one verb of two words
 	all := slices.Concat([]string{"heartbeat"}, verb, args[1:])

@@ -102,7 +102,7 @@ func (f Facts) asked(s *Session) Trouble {
 	return t
 }
 
-// pressing is the run's question that best explains why nothing moves.
+// pressing returns the question of a run that best explains why nothing moves.
 func (f Facts) pressing() Question {
 	return f.Held[max(0, slices.IndexFunc(f.Held, func(q Question) bool { return q.Stuck }))]
 }
@@ -123,7 +123,7 @@ func (f Facts) ofRun(q Question) (t Trouble) {
 	return t
 }
 
-// questions finds what sessions and runs ask a person, sessions whose limits do not hold, and runs that are stuck.
+// questions returns what sessions and runs ask a person, sessions whose limits do not hold, and runs that are stuck.
 func (f Facts) questions() (all []Trouble) {
 	for i := range f.Sessions {
 		s := &f.Sessions[i]
@@ -143,13 +143,11 @@ func (f Facts) questions() (all []Trouble) {
 }
 
 const (
-	// fruitless is how many sessions in a row may end without an answer.
-	fruitless = 3
-	// fruitlessSpan is how long ago they may have started.
-	fruitlessSpan = 24 * time.Hour
+	fruitless     = 3              // how many sessions in a row that end without an answer are a trouble
+	fruitlessSpan = 24 * time.Hour // how long ago they may have started
 )
 
-// failing says that sessions ended one after the other without an answer while work waits.
+// failing returns the trouble that sessions in a row ended without an answer while work waits.
 func (f Facts) failing() []Trouble {
 	if f.Paused != nil || !f.Works() {
 		return nil
@@ -181,7 +179,7 @@ func (f Facts) failing() []Trouble {
 	return []Trouble{t}
 }
 
-// delivery is what keeps entries back by intent or for a while, or soon will.
+// delivery returns what keeps entries back by intent or for a while, or soon will.
 func (f Facts) delivery() (all []Trouble) {
 	if f.Paused != nil {
 		all = append(all, f.pause())
@@ -197,11 +195,11 @@ func (f Facts) delivery() (all []Trouble) {
 	return append(all, f.replaced()...)
 }
 
-// anewFor is how long a replaced inbox stays a trouble. The next commit takes the new file up, often before anybody
-// could see that it was replaced.
+// anewFor is how long a replaced inbox stays a trouble. The next commit takes the new file up, often before a person
+// could notice.
 const anewFor = time.Hour
 
-// replaced says that the inbox was replaced a while ago.
+// replaced returns the trouble that the inbox was replaced within anewFor.
 func (f Facts) replaced() []Trouble {
 	was := f.Anew
 	if f.Replaced != "" || f.Now.Sub(was.At).Abs() >= anewFor {
@@ -227,7 +225,7 @@ func (f Facts) pause() Trouble {
 	return t
 }
 
-// late says that a scheduled entry could not be moved to the inbox.
+// late returns the trouble that a scheduled entry could not be moved to the inbox.
 func (f Facts) late() Trouble {
 	t := f.trouble(KindOverdue, f.Scheduled.Next, f.Scheduled.Next.String())
 	t.Reason, t.Text = string(Scheduled), words.Line(f.overdue())

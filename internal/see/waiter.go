@@ -21,7 +21,7 @@ func (f Facts) waker() *Waiter {
 	return w
 }
 
-// idle says which session the next entry is sure to wake, or nothing.
+// idle returns which session the next entry is sure to wake, or "".
 func (f Facts) idle() string {
 	w := f.waker()
 	if w == nil || w.Life != machine.Alive {
@@ -37,7 +37,7 @@ func (w *Waiter) stopped() string {
 	return fmt.Sprintf("process %d, which is to wake %s, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT %d has it go on", w.PID, sessionName(w.SessionID), w.PID)
 }
 
-// waking explains entries that a process in the background takes.
+// waking explains entries for which a process in the background waits.
 func (f Facts) waking(w *Waiter, waits string) (State, string) {
 	name := sessionName(w.SessionID)
 	if s := f.session(w.SessionID); s != nil && s.Failure != nil && s.Failure.Error == recovery.HookError && s.Failure.At.After(w.Since) {
@@ -84,7 +84,7 @@ func (f Facts) Answerable() bool {
 // IsAsking reports whether the session runs and waits for a person.
 func (s *Session) IsAsking() bool { return s.Asks != nil && s.isRunning() }
 
-// asked describes the question. An answer shows only at the end of the turn.
+// asked describes the question of a session. An answer shows only at the end of the turn.
 func asked(s *Session) string {
 	return fmt.Sprintf("session %s waits for a person: %s (since %s, and no turn of it has ended since)", words.Short(s.ID), s.Asks, words.Stamp(s.Asks.At))
 }
@@ -103,7 +103,7 @@ func (f Facts) asking() (State, string) {
 	return Person, sentence
 }
 
-// NotCounted says why the spending of a running session cannot be held against its limits, or returns "".
+// NotCounted returns why the spending of a running session cannot be compared with its limits, or "".
 func (s *Session) NotCounted() string {
 	if s.Uncounted == nil || !s.isRunning() {
 		return ""
@@ -130,7 +130,7 @@ func (f Facts) backingOff() (State, string) {
 	return BackingOff, sentence + ": " + f.afterwards()
 }
 
-// afterwards says what happens after a back-off.
+// afterwards returns what happens after a back-off.
 func (f Facts) afterwards() string {
 	then := "then the next entry is handed over"
 	if d := f.Redeliver; d != nil {
@@ -208,7 +208,7 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
 }
 
-// checks says how far the entry's check is, nothing before the turn ends.
+// checks explains how far the entry's check is, once its turn has ended.
 func (f Facts) checks(d *inbox.Delivery, entry string) (State, string) {
 	c := d.Check
 	if c == nil || c.Since == nil {
@@ -226,7 +226,7 @@ func (f Facts) checks(d *inbox.Delivery, entry string) (State, string) {
 	return "", ""
 }
 
-// lost says how the entry in flight lost its session, or nothing.
+// lost returns how the entry in flight lost its session, or "".
 func (f Facts) lost(d *inbox.Delivery, s *Session, life machine.Life, entry, name string) string {
 	decides := "the next session's Stop, or heartbeat recover, decides about it"
 	if f.Woken {
