@@ -32,8 +32,7 @@ type Evidence struct {
 	Awake int64
 	// Process is the client's that got the entry. Until a session host has started its client, it is the host's own.
 	inbox.Process
-	// Notes says that the delivering hook also notes when the text went out: see [inbox.Tx.HandedOver].
-	Notes bool
+	Notes bool // the delivering hook also notes when the text went out: see [inbox.Tx.HandedOver]
 	Prompt
 	Wake
 	TaskWait
@@ -45,8 +44,7 @@ type Prompt struct {
 	Prompted bool
 	// Start names this start of the client. Only that client's hook knows the name.
 	Start string
-	// Hooks says that nothing known keeps the client from running its hooks.
-	Hooks bool
+	Hooks bool // nothing known keeps the client from running its hooks
 	// BoundSeq is the commit (see [inbox.Tx.Seq]) in which the client's hook bound the delivery to the prompt that the
 	// client made of it, 0 before.
 	BoundSeq int64
@@ -67,8 +65,7 @@ type Wake struct {
 	// Token occurs in the text that woke the session, and in no other delivery's. Deliveries of earlier releases have
 	// none.
 	Token string
-	// Spill is the path of the file that holds the text if it was too long to hand over whole.
-	Spill string
+	Spill string // the path of the file that holds the text if it was too long to hand over whole
 }
 
 // members lists what is kept, in the order in which it is written.
@@ -188,8 +185,7 @@ type TaskWait struct {
 	// HeldBoot and HeldSince (nanoseconds, by [machine.Awake]) say when the wait began.
 	HeldBoot  string
 	HeldSince int64
-	// HeldReply is what the entry's last turn said.
-	HeldReply string
+	HeldReply string // the reply of the entry's last turn
 	// Tasks are the entry's tasks so far, a JSON array as in a result. RanBefore lists the ids of tasks that already
 	// ran at the delivery, and are not the entry's.
 	Tasks, RanBefore string

@@ -30,35 +30,30 @@ import (
 // Sight is what the asker saw of the entry's turn, besides what the inbox and the transcript show. The zero value
 // says that nobody saw the turn end.
 type Sight struct {
-	// Ended says that the asker's own Stop ended the turn.
-	Ended bool
+	Ended bool // the asker's own Stop ended the turn
 	// Check is the outcome of the check that ran after that Stop, nil if none ran. Spent says that this delivery is over
 	// even so: the check may not fail again, or the session takes nothing more.
 	Check *check.Outcome
 	Spent bool
-	// Missing says why the answer does not settle the entry (an effect of a run without its result), "" if it does.
-	Missing string
-	// NotHandedOver says that the text did not go out, so nobody got it.
-	NotHandedOver bool
-	// Over is the limit that the entry, its session or the day has reached, or nil.
-	Over *Over
+	// Missing is why the answer does not settle the entry (an effect of a run without its result), "" if it does.
+	Missing       string
+	NotHandedOver bool  // the text did not go out, so nobody got it
+	Over          *Over // the limit that the entry, its session or the day has reached, or nil
 	Output
 	// Overcome says that a session has continued since the turn ended in an error. The policy then decides.
 	Overcome bool
 	// Reason is why the entry was not answered, for its dead letter. "" means failed if a failure was recorded, else
 	// orphaned.
-	Reason inbox.Reason
-	// Charged says that the spending of the entry's session is already booked.
-	Charged bool
+	Reason  inbox.Reason
+	Charged bool // the spending of the entry's session is already booked
 }
 
 // Output is what the client printed whose prompt the entry was. Its hooks report apart from it.
 type Output struct {
-	Known bool // it was read to the end
-	Began bool // the client came further than its start
-	Asked bool // the model answered
-	// Printed says that the output shows the turn's end, with this reply, although no hook reported it.
-	Printed bool
+	Known   bool // it was read to the end
+	Began   bool // the client came further than its start
+	Asked   bool // the model answered
+	Printed bool // the output shows the turn's end, with this reply, although no hook reported it
 	Reply   string
 	Command bool // the client took the text for one of its own commands
 }

@@ -14,11 +14,10 @@ import (
 
 // Hold lists what keeps delivery back. It is empty while entries may be delivered.
 type Hold struct {
-	Paused  *inbox.Pause
-	Backoff *inbox.Backoff
-	// Stopping is a process that is about to end and takes no entry until it has.
-	Stopping *inbox.Stopping
-	Owner    *Owner // the live owner of the entry in flight; only [Waiting] sets it
+	Paused   *inbox.Pause
+	Backoff  *inbox.Backoff
+	Stopping *inbox.Stopping // a process that is about to end and takes no entry until it has
+	Owner    *Owner          // the live owner of the entry in flight; only [Waiting] sets it
 }
 
 // Any reports whether something keeps delivery back.

@@ -164,10 +164,8 @@ type Asker struct {
 	Client inbox.Process
 	// Start names the start of a session host's client, if the asker is one of that client's hooks.
 	Start string
-	// Stop is the event of the hook that asks, nil for all others and for a hook without a client.
-	Stop *Stop
-	// Force is a person's order to take the entry from an owner that lives.
-	Force bool
+	Stop  *Stop // the event of the hook that asks, nil for all others and for a hook without a client
+	Force bool  // a person's order to take the entry from an owner that lives
 	// Elsewhere returns why the entry of a babysitter run need not be delivered, "" if it must be. If Elsewhere is nil,
 	// such entries are left to the hook that delivers them.
 	Elsewhere func(inbox.Entry) (why string, err error)

@@ -164,22 +164,21 @@ func Run(ctx context.Context, a Asker, sight Sight) (report Report, err error) {
 	return report, err
 }
 
-// Report says what a recovery did. Its JSON is the output of `recover --json`.
+// Report is what a recovery did. Its JSON is the output of `recover --json`.
 type Report struct {
-	Action  Action            `json:"action"`
-	EntryID string            `json:"entry_id,omitempty"`
-	ID      string            `json:"id,omitempty"`
-	Start   int64             `json:"start_offset"`
-	End     int64             `json:"end_offset"`
-	Attempt int               `json:"attempt,omitempty"`
-	Session string            `json:"session_id,omitempty"`
-	Reason  inbox.Reason      `json:"reason,omitempty"`  // of a dead letter
-	Verdict inbox.VerdictKind `json:"verdict,omitempty"` // the agent's, if it decided
-	// Owner is the live owner of an entry that was left alone.
-	Owner    *Owner         `json:"-"`
-	Failure  *inbox.Failure `json:"failure,omitempty"`
-	Cursor   int64          `json:"cursor"`
-	Warnings []string       `json:"warnings,omitempty"`
+	Action   Action            `json:"action"`
+	EntryID  string            `json:"entry_id,omitempty"`
+	ID       string            `json:"id,omitempty"`
+	Start    int64             `json:"start_offset"`
+	End      int64             `json:"end_offset"`
+	Attempt  int               `json:"attempt,omitempty"`
+	Session  string            `json:"session_id,omitempty"`
+	Reason   inbox.Reason      `json:"reason,omitempty"`  // of a dead letter
+	Verdict  inbox.VerdictKind `json:"verdict,omitempty"` // the agent's, if it decided
+	Owner    *Owner            `json:"-"`                 // the live owner of an entry that was left alone
+	Failure  *inbox.Failure    `json:"failure,omitempty"`
+	Cursor   int64             `json:"cursor"`
+	Warnings []string          `json:"warnings,omitempty"`
 }
 
 func reportOf(d *inbox.Delivery, a Action) Report {

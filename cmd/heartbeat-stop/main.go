@@ -4,8 +4,7 @@
 //go:debug updatemaxprocs=0
 //go:debug decoratemappings=0
 
-// Command heartbeat-stop is a Claude Code Stop hook that delivers the next entry
-// of a JSONL inbox after every turn.
+// Command heartbeat-stop is a Claude Code Stop hook that delivers the next entry of a JSONL inbox after every turn.
 package main
 
 import "heartbeat/internal/hook"

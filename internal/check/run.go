@@ -43,12 +43,11 @@ const (
 // Outcome is the result of the checks of one turn.
 type Outcome struct {
 	Verdict
-	Name string        // of the check that decided, or of all if all passed
-	Why  string        // in words, unless all passed
-	Took time.Duration // of all of them together
-	Tail string        // the end of what the deciding check printed
-	// Lacking says that the wiring has no such check, so that it is useless to try again.
-	Lacking bool
+	Name    string        // of the check that decided, or of all if all passed
+	Why     string        // in words, unless all passed
+	Took    time.Duration // of all of them together
+	Tail    string        // the end of what the deciding check printed
+	Lacking bool          // the wiring has no such check, so that it is useless to try again
 }
 
 // String returns the result in words, with the last line that was printed.
@@ -69,12 +68,10 @@ func Title(name string) string {
 }
 
 const (
-	// MaxTail is how many bytes of a check's output are kept.
-	MaxTail = 4 << 10
+	MaxTail = 4 << 10 // how many bytes of a check's output are kept
 	// maxVariable is the longest text in a check's environment, in bytes. Standard input has the whole text.
 	maxVariable = 32 << 10
-	// tryLater is the status with which a command says that it cannot do its work now.
-	tryLater = 75
+	tryLater    = 75 // the status with which a command says that it cannot do its work now
 	// bySignal is what a shell adds to the signal that ended its command. A sum beyond lastSignal is a program's own status.
 	bySignal, lastSignal = 128, 64
 )

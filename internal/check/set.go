@@ -24,8 +24,7 @@ const (
 	// DefaultTimeout is how long one check may take. DefaultTries is how often one delivery is checked.
 	DefaultTimeout = 10 * time.Minute
 	DefaultTries   = 3
-	// Patience is for how long a check that could not be run is tried again.
-	Patience = 30 * time.Minute
+	Patience       = 30 * time.Minute // for how long a check that could not be run is tried again
 )
 
 // Command is a check of the wiring.

@@ -60,10 +60,8 @@ const (
 const (
 	// firstPause is the pause after a first failure. It doubles up to lastPause.
 	firstPause, lastPause = time.Second, 5 * time.Minute
-	// poll is how often to check an inbox that gives no file events.
-	poll = time.Second
-	// endTime is for how long after End is closed the rest is handed over.
-	endTime = time.Minute
+	poll                  = time.Second // how often to check an inbox that gives no file events
+	endTime               = time.Minute // for how long after End is closed the rest is handed over
 	// maxVariables is how many members of the metadata become variables; maxVariable is the longest value, in bytes.
 	maxVariables, maxVariable = 64, 1 << 10
 )
@@ -124,28 +122,27 @@ func (r *run) work() error {
 			r.say(note)
 		}
 		switch {
-		case err == nil && h == nil && (!r.Follow || r.ended()):
+		case err == nil && h != nil:
+			if err := r.handOver(h); err != nil {
+				return err
+			}
+			fails = 0
+			r.handed++
+		case err == nil && (!r.Follow || r.ended()):
 			return nil
-		case err == nil && h == nil:
+		case err == nil:
 			if err := r.wait(r.news, nil); err != nil {
 				return err
 			}
-			continue
-		case err == nil:
-			err = r.handOver(h)
 		case machine.Passes(err) && r.Follow && !r.ended():
 			r.say(err.Error())
 			if err := r.wait(nil, time.After(pause(fails))); err != nil {
 				return err
 			}
 			fails++
-			continue
-		}
-		if err != nil {
+		default:
 			return err
 		}
-		fails = 0
-		r.handed++
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 	"time"
 
@@ -122,10 +123,8 @@ func (l *lifeline) watchOwner(o *recovery.Owner) (first bool) {
 
 // stillWanted returns an error if nothing may be delivered any more: the wait was ended, or the session has just died.
 func (l *lifeline) stillWanted(ctx context.Context) error {
-	for _, p := range l.processes {
-		if p.Gone() {
-			return errSessionGone
-		}
+	if slices.ContainsFunc(l.processes, (*machine.Process).Gone) {
+		return errSessionGone
 	}
 	return context.Cause(ctx)
 }

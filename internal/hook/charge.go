@@ -27,7 +27,7 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 	tx.In(h.input.SessionID).NoteUncounted(causeOf(err))
 }
 
-// notePosition notes how far the session's transcript has come.
+// notePosition notes the size of the session's transcript.
 func (h *hook) notePosition(tx *inbox.Tx) {
 	tx.Money().Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
 }

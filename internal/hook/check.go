@@ -33,11 +33,10 @@ type checking struct {
 	outcome *check.Outcome // nil before the check ran
 	turn    check.Turn
 	names   []string
-	// spent says that the entry can go no further in this delivery; over is the limit that was reached.
-	spent bool
-	over  *recovery.Over
-	began time.Time // when the first run began
-	wait  time.Duration
+	spent   bool // the entry can go no further in this delivery; over is the limit that was reached
+	over    *recovery.Over
+	began   time.Time // when the first run began
+	wait    time.Duration
 }
 
 // of returns the outcome of a delivery's check, nil if it did not run.

@@ -33,7 +33,7 @@ type Flags struct {
 	Version bool
 }
 
-// Pace says when the hook delivers, and for how long it waits.
+// Pace is when the hook delivers, and for how long it waits.
 type Pace struct {
 	Mode       string
 	Idle       cli.Span
@@ -46,21 +46,19 @@ type Pace struct {
 	Settle                  cli.Span
 }
 
-// Dialogue says how the hook speaks with its client, and who started that.
+// Dialogue is how the hook speaks with its client, and who started that.
 type Dialogue struct {
 	Form        string
 	Rewake      bool
 	Preamble    string
 	Announce    bool
 	PreambleSet bool // even if Preamble is empty
-	// Launched says that a launcher wired this hook for its own session.
-	Launched bool
+	Launched    bool // a launcher wired this hook for its own session
 	// Start names the start of the client whose prompt is an entry, "" for none.
 	Start string
 	// Lock identifies the inbox's lock file at the start of the session, "" for any.
-	Lock string
-	// NoInput says that the harness gives its hooks no input.
-	NoInput bool
+	Lock    string
+	NoInput bool // the harness gives its hooks no input
 }
 
 // Set declares the flags and sets their defaults.

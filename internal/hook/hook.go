@@ -40,8 +40,8 @@ type hook struct {
 
 // call is how the hook was started, and what it needs to become the full command.
 type call struct {
-	input *claude.Input // nil with --no-input
-	pid      int // the client's, once pidKnown is set
+	input    *claude.Input // nil with --no-input
+	pid      int           // the client's, once pidKnown is set
 	pidKnown bool
 	// open opens runs. In the lean hook it is nil, and runs stays nil.
 	open  OpenRuns

@@ -171,7 +171,7 @@ func (h *hook) dispatch() int {
 		return cli.ExitOK
 	}
 	if in.Event == claude.EventSessionStart && in.Source == "compact" {
-		return cli.ExitOK // the same session goes on in the same process
+		return cli.ExitOK // the session continues in the same process
 	}
 	if h.runs != nil {
 		if shown := h.runs.Greet(); shown != "" && !h.Rewake { // a hook in the background shows nothing

@@ -231,7 +231,7 @@ type siblings struct {
 // running returns the command line of a sibling that runs, or "".
 func (s *siblings) running() string {
 	if machine.ProcessStart(s.client) != s.start {
-		return "" // the client is gone, so no turn can go on
+		return "" // the client is gone, so no turn can continue
 	}
 	all := machine.List()
 	for _, p := range all {

@@ -24,8 +24,7 @@ var lineWait = 3 * time.Second
 
 const (
 	answerPoll = 20 * time.Millisecond
-	// nearLimit is how many more requests must fit below a limit for the hook not to wait.
-	nearLimit = 3
+	nearLimit  = 3 // how many more requests must fit below a limit for the hook not to wait
 )
 
 // betweenRequests stops the turn of an entry if the entry or the day has reached a limit. It runs after tools, and where

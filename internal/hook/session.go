@@ -224,7 +224,7 @@ func (h *hook) endSession(tx *inbox.Tx) error {
 	}
 	s := of.Known()
 	if pid := h.clientPID(); pid != 0 && pid != s.PID && s.Life() == machine.Alive {
-		return nil // it is open in two clients, and goes on in the other one
+		return nil // it is open in two clients, and continues in the other one
 	}
 	return of.End()
 }

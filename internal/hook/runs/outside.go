@@ -21,12 +21,10 @@ const (
 	outsideWait = 8 * time.Minute
 	// launcherTakes is the longest command that the hook of a launched session starts. The launcher runs longer ones
 	// between two sessions, because they would end with the session.
-	launcherTakes = 15 * time.Minute
-	// outsideRetry is how soon a process that failed may be started again.
-	outsideRetry = time.Minute
-	outsidePoll  = 100 * time.Millisecond
-	// outsideRecheck is when a hook that waits anyway polls again.
-	outsideRecheck = 2 * time.Second
+	launcherTakes  = 15 * time.Minute
+	outsideRetry   = time.Minute // how soon a process that failed may be started again
+	outsidePoll    = 100 * time.Millisecond
+	outsideRecheck = 2 * time.Second // when a hook that waits anyway polls again
 	maxStderr      = 4 << 10
 )
 

@@ -75,8 +75,7 @@ func (d *driver) Advance(ctx context.Context) (again bool) {
 }
 
 const (
-	// shortSleep is the longest sleep of a run that a hook waits out.
-	shortSleep = time.Minute
+	shortSleep = time.Minute // the longest sleep of a run that a hook waits out
 	// minSleep keeps a hook from spinning on a sleep that is over.
 	minSleep = 10 * time.Millisecond
 	// postingTime is how long a hook posts results in one go. The client kills it after ten minutes.
