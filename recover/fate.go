@@ -156,7 +156,6 @@ func nothing(*situation) string { return "" }
 
 func stopped(*situation) string { return "its session was ended with its launcher" }
 
-// finished reports whether the transcript proves that the turn ended.
 func (s *situation) finished() bool {
 	_, finished := s.proof()
 	return finished

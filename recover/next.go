@@ -60,8 +60,7 @@ func PauseForDay(tx *inbox.Tx, over *Over) error {
 	return err
 }
 
-// mostSettled bounds how many entries one commit settles before it delivers one.
-const mostSettled = 100
+const mostSettled = 100 // bounds how many entries one commit settles before it delivers one
 
 // Next returns the entry to deliver, as [inbox.Tx.Next] does. On the way it settles entries that were resolved
 // elsewhere, and sets aside those that [Asker.refuse] refuses. After mostSettled of them the error matches
@@ -212,8 +211,7 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 	return err
 }
 
-// maxResetJitter bounds the extra delay after a limit ends.
-const maxResetJitter = 30 * time.Second
+const maxResetJitter = 30 * time.Second // bounds the extra delay after a limit ends
 
 // Names under which a hook records its own errors for a session.
 const (

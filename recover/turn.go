@@ -146,7 +146,6 @@ func (f *Flight) leftBehind() StopMeaning {
 
 func (f *Flight) inPrompt() bool { return f.by.Stop.PromptID == f.Entry.PromptID }
 
-// startedBefore reports whether the asking hook started before the delivery.
 func (f *Flight) startedBefore() bool {
 	return f.Boot != "" && f.Boot == machine.BootID() && f.by.Stop.Began <= f.SinceBoot
 }

@@ -24,8 +24,7 @@ type BusyError struct{ why string }
 // Error implements error.
 func (e BusyError) Error() string { return e.why }
 
-// lockPatience is how long another worker may take to end.
-const lockPatience = 50 * time.Millisecond
+const lockPatience = 50 * time.Millisecond // how long another worker may take to end
 
 // Take keeps other workers off the inbox until the lock is released or its holder dies. The error is a [BusyError] if
 // another worker has the lock. The process id in the file is for people.
@@ -67,8 +66,7 @@ func holder(path string) string {
 	return "process " + strconv.Itoa(pid)
 }
 
-// deathPatience is how long a session may take to die after its worker was killed.
-const deathPatience = 3 * time.Second
+const deathPatience = 3 * time.Second // how long a session may take to die after its worker was killed
 
 // CheckFree returns a [BusyError] if the owner of an entry in flight is alive.
 func CheckFree(ctx context.Context, box *inbox.Inbox) error {

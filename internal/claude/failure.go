@@ -127,7 +127,6 @@ func (r Remedy) Backoff(streak int, random float64) time.Duration {
 // leads are the words before an HTTP status: first two of the client's, then those of gateways.
 var leads = [...]string{"api error: ", "request rejected (", "http ", "status code ", "status "}
 
-// httpStatus returns the HTTP status in an error's text, or 0.
 func httpStatus(text string) int {
 	for _, lead := range leads {
 		_, rest, found := strings.Cut(text, lead)

@@ -177,8 +177,7 @@ var (
 	whole  = []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "Mon 2 Jan 2006 15:04:05 GMT"}
 )
 
-// maxWhole is the most words that one of these layouts has.
-const maxWhole = 6
+const maxWhole = 6 // the most words that one of these layouts has
 
 // wall reads a date, a time of day or both, with their zone: "3:30pm (America/Los_Angeles)", "Nov 23, 5pm",
 // "2026-11-21 18:00 UTC", "UTC midnight".

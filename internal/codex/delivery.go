@@ -26,7 +26,7 @@ func (r *reading) add(l line, at int64) {
 	switch {
 	case l.hands(r.d.Text):
 		r.open, r.shown, r.another = true, r.shown || since, false
-	case l.isPrompt(), l.isHookPrompt():
+	case l.isPrompt(), l.hookPrompt() != "":
 		r.open, r.another = false, since
 	case l.is("turn_aborted"), l.is("task_started"):
 		r.open = false // what the model writes now, such as a summary, is no answer
@@ -132,8 +132,7 @@ func (d Delivery) Failed() (at time.Time, name, message string, failed bool) {
 	return at, name, message, err == nil && failed
 }
 
-// lately is how long after an error the time of day in its message still lies ahead.
-const lately = time.Minute
+const lately = time.Minute // how long after an error the time of day in its message still lies ahead
 
 // LastFailed reports whether the last turn has just ended in an API error, as [Delivery.Failed] does for a text's turn.
 // It reads only the last 256 KiB.

@@ -42,36 +42,26 @@ func lineOf(raw []byte) line {
 
 func (l line) is(event string) bool { return l.kind == "event_msg" && l.Get("type").Text() == event }
 
-// item returns the item that was completed by the line, and its type.
-func (l line) item() (flat.Value, string) {
-	if !l.is("item_completed") {
-		return "", ""
-	}
+// item returns the item of that type that the line completes, or "".
+func (l line) item(kind string) flat.Value {
 	item := l.Get("item")
-	return item, item.Get("type").Text()
+	if !l.is("item_completed") || item.Get("type").Text() != kind {
+		return ""
+	}
+	return item
 }
 
 // isPrompt recognises what a person or a program asked.
-func (l line) isPrompt() bool {
-	_, kind := l.item()
-	return kind == "UserMessage"
-}
+func (l line) isPrompt() bool { return l.item("UserMessage") != "" }
 
-// isHookPrompt recognises what Stop hooks blocked with.
-func (l line) isHookPrompt() bool {
-	_, kind := l.item()
-	return kind == "HookPrompt"
-}
+// hookPrompt returns the item with the texts of the Stop hooks that blocked, or "".
+func (l line) hookPrompt() flat.Value { return l.item("HookPrompt") }
 
 // hands reports whether a Stop hook handed the text over in this line, perhaps after a preamble. The client trims both
 // ends of the text.
 func (l line) hands(text string) bool {
-	item, kind := l.item()
-	if kind != "HookPrompt" {
-		return false
-	}
 	text = strings.TrimSpace(text)
-	return text != "" && slices.ContainsFunc(item.Get("fragments").Items(), func(f flat.Value) bool {
+	return text != "" && slices.ContainsFunc(l.hookPrompt().Get("fragments").Items(), func(f flat.Value) bool {
 		fragment := strings.TrimSpace(f.Get("text").Text())
 		return fragment == text || strings.HasSuffix(fragment, "\n\n"+text)
 	})

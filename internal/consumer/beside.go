@@ -18,8 +18,7 @@ import (
 // HelperName is the argv[0] of the process that [Serve] runs, as ps shows it.
 const HelperName = "heartbeat-results"
 
-// lockWait is how long to wait while somebody else holds the inbox's own lock.
-const lockWait = 30 * time.Second
+const lockWait = 30 * time.Second // how long to wait while somebody else holds the inbox's own lock
 
 // start is the first line of the helper's stdin: the order to begin.
 type start struct {

@@ -11,7 +11,6 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// asker returns this hook as an asker of package recover.
 func (h *hook) asker() recovery.Asker {
 	a := recovery.Asker{
 		Settings: h.Orphan, Box: h.box, Client: inbox.Process{PID: h.clientPID()}, Start: h.Start,
@@ -24,7 +23,6 @@ func (h *hook) asker() recovery.Asker {
 	return a
 }
 
-// flight returns the entry that tx has in flight, or nil.
 func (h *hook) flight(tx *inbox.Tx) *recovery.Flight { return h.asker().Flight(tx) }
 
 // judge returns the entry that tx has in flight, or nil, and what this Stop means for it.

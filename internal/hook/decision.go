@@ -134,7 +134,6 @@ func (h *hook) deliverNext(tx *inbox.Tx, still inbox.Mark) (outcome, string, err
 	return h.decideHandover(tx, text)
 }
 
-// decideHandover decides to hand text over for the entry in flight.
 func (h *hook) decideHandover(tx *inbox.Tx, text string) (outcome, string, error) {
 	if h.Rewake {
 		h.offer = &offer{recovery.EvidenceOf(tx.InFlight()), text}

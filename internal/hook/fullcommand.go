@@ -174,7 +174,6 @@ type OpenRuns func(Surroundings) Runs
 // errNeedsRuns has the lean hook become the full command, with the inbox unchanged.
 var errNeedsRuns = errors.New("the entry is a babysitter run's")
 
-// acceptResult returns why the answer to an entry does not settle it, "" if it does.
 func (h *hook) acceptResult(f *recovery.Flight) (missing string, err error) {
 	if m, ofRun := effect.MarkOf(f.Entry); !ofRun || m.Effect == "" {
 		return "", nil
@@ -185,7 +184,6 @@ func (h *hook) acceptResult(f *recovery.Flight) (missing string, err error) {
 	return h.runs.Accept(f.Entry, f.LastReply()), nil
 }
 
-// settledElsewhere is [Runs.SettledElsewhere].
 func (h *hook) settledElsewhere(e inbox.Entry) (why string, err error) {
 	if h.runs == nil {
 		return "", errNeedsRuns

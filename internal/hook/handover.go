@@ -137,7 +137,6 @@ func (h *hook) recipient(next inbox.Entry, spill string) inbox.Recipient {
 	return inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: e.Encode()}
 }
 
-// evidence returns what identifies this hook's event.
 func (h *hook) evidence() recovery.Evidence {
 	in := h.input
 	return recovery.Evidence{

@@ -22,7 +22,6 @@ const CommandName = "heartbeat-stop"
 // errNotPrinted is the error if the client got no decision.
 var errNotPrinted = errors.New("print the decision")
 
-// hook is one run of the command as a hook.
 type hook struct {
 	Flags
 	carried
@@ -107,7 +106,6 @@ func (h *hook) end(tx *inbox.Tx) error {
 	return err
 }
 
-// failed approves the stop because of an error.
 func (h *hook) failed(err error) int {
 	unchanged := " and nothing was changed"
 	if errors.Is(err, errNotPrinted) {
@@ -144,7 +142,6 @@ func (h *hook) ended(cause error) int {
 
 func (h *hook) age() time.Duration { return time.Duration(machine.SinceBoot() - h.Began) }
 
-// voice is what the hook prints on stderr.
 type voice struct {
 	cli.Streams
 	complained string           // the last error that was printed
@@ -177,7 +174,6 @@ func (h *hook) lettersUntold() bool {
 	return err == nil && told.Mtime < letters.Mtime
 }
 
-// runsAsk has a person told which effects wait for one.
 func (h *hook) runsAsk(effects []string) {
 	if asked := strings.Join(effects, " "); h.Notify.Command != "" && asked != h.notifier.asked {
 		if h.notifier.asked = asked; asked != "" {

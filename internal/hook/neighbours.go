@@ -178,7 +178,6 @@ func (h *hook) otherHooks(client int) *claude.StopHooks {
 	return s
 }
 
-// endOf returns the last part of a transcript.
 func endOf(transcript string) []byte {
 	f, err := disk.OpenForeign(transcript, unix.O_RDONLY)
 	if err != nil {

@@ -118,7 +118,6 @@ func (h *hook) enter(ctx context.Context, record func(*inbox.Tx) (outcome, error
 	}
 }
 
-// wakeable returns why the session cannot be woken, or nil.
 func (h *hook) wakeable() error {
 	switch {
 	case !h.client().CanBeWoken():

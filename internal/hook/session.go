@@ -145,8 +145,7 @@ func (h *hook) bindPrompt(tx *inbox.Tx) error {
 	return nil
 }
 
-// defaultBackground is how long an entry waits for the tasks that its turn left running.
-const defaultBackground = 30 * time.Minute
+const defaultBackground = 30 * time.Minute // how long an entry waits for the tasks that its turn left running
 
 // waitsForTasks reports whether entries wait for the tasks that their turns leave running.
 func (h *hook) waitsForTasks() bool {

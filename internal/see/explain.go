@@ -47,8 +47,7 @@ const (
 	Stalled     State = "stalled"              // something should move, and nothing has for a while
 )
 
-// stillAfter is how long nothing may move before the state becomes [Stalled].
-const stillAfter = 10 * time.Minute
+const stillAfter = 10 * time.Minute // how long nothing may move before the state becomes [Stalled]
 
 // Explain says why nothing moves, or what is being waited for.
 func (f Facts) Explain() (state State, sentence string) {
@@ -211,7 +210,6 @@ func (f Facts) waits() string {
 	return fmt.Sprintf("the entry %s waits to be delivered again (attempt %d%s)", words.Name(d.ID(), d.EntryID), d.Attempt+1, more)
 }
 
-// hasEntry reports whether any whole entry waits.
 func (f Facts) hasEntry() bool {
 	return f.Redeliver != nil || f.Backlog.Entries > 1 || f.Backlog.Entries == 1 && !f.Backlog.Torn
 }

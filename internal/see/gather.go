@@ -85,7 +85,6 @@ func (l Lock) next(box *inbox.Inbox, now time.Time) Lock {
 	return Lock{by, now, journal}
 }
 
-// lasts reports whether the lock is held for too long.
 func (l Lock) lasts(now time.Time) bool { return l.by != 0 && now.Sub(l.since) >= lockPatience }
 
 // Glance is [LookAgain] without runs, dead letters and [Still].

@@ -93,8 +93,7 @@ func (m *movement) file(path string) {
 	}
 }
 
-// maxSubagents bounds the transcripts of subagents that count.
-const maxSubagents = 512
+const maxSubagents = 512 // bounds the transcripts of subagents that count
 
 // session counts what the session writes: its transcript, and its subagents' in the folder of the same name.
 func (m *movement) session(transcript string) {

@@ -89,8 +89,7 @@ func (f Facts) trouble(k Kind, since time.Time, key string, args ...string) Trou
 	return t
 }
 
-// sameQuestion is how long the same words count as the same question.
-const sameQuestion = time.Minute
+const sameQuestion = time.Minute // how long the same words count as the same question
 
 func (f Facts) asked(s *Session) Trouble {
 	q := s.Asks

@@ -130,7 +130,6 @@ func (f Facts) backingOff() (State, string) {
 	return BackingOff, sentence + ": " + f.afterwards()
 }
 
-// afterwards returns what happens after a back-off.
 func (f Facts) afterwards() string {
 	then := "then the next entry is handed over"
 	if d := f.Redeliver; d != nil {

@@ -70,7 +70,6 @@ func (d *document) shapeError(member string, v *hujson.Value, want hujson.Kind) 
 		member, d.line(v), d.offset(v), names[v.Value.Kind()], names[want])
 }
 
-// line returns the 1-based line of a value in the file.
 func (d *document) line(v *hujson.Value) int {
 	return 1 + bytes.Count(d.text[:d.offset(v)], []byte("\n"))
 }
@@ -136,7 +135,6 @@ func (d *document) at(path ...any) *hujson.Value {
 	return v
 }
 
-// textAt returns the string at a path, "" for anything else.
 func (d *document) textAt(path ...any) string {
 	text, _ := decode(d.at(path...)).(string)
 	return text

@@ -203,7 +203,6 @@ func inboxFlag(args []string) (inbox string, ok bool) {
 	return inbox, ok
 }
 
-// likeness is whether two spellings of a path name the same file.
 type likeness uint8
 
 const (

@@ -189,7 +189,6 @@ func (e *editor) allow(allowed bool) error {
 	return nil
 }
 
-// indexOf returns the index of a string in an array, or -1.
 func (d *document) indexOf(text string, path ...any) int {
 	all, _ := decode(d.at(path...)).([]any)
 	return slices.Index(all, any(text))

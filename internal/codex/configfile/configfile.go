@@ -127,7 +127,6 @@ func withBlock(text []byte, name string, own map[string]any) []byte {
 	return fmt.Appendf(text, "%s\n%s%s\n", begin, strings.Replace(string(inner), "["+servers+"]\n", "", 1), end)
 }
 
-// rest returns the values without the server.
 func rest(values map[string]any, server string) map[string]any {
 	others := maps.Clone(table(values, servers))
 	delete(others, server)

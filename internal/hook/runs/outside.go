@@ -37,7 +37,6 @@ type outside struct {
 	ended  time.Time
 }
 
-// isRunning reports whether this hook started the process and it has not ended.
 func (o *outside) isRunning() bool {
 	if o == nil {
 		return false

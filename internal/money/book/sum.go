@@ -146,8 +146,7 @@ func (s *Sum) order(a, b *Group) int {
 // request has a price.
 type Check map[string]price.Amount // by session
 
-// maxChecked bounds how many sessions are compared.
-const maxChecked = 100_000
+const maxChecked = 100_000 // bounds how many sessions are compared
 
 // Add books what a session spent. A session with a summary is not compared, because its cost is a guess or the client's
 // own figure. Neither is a session with a person's own prices.

@@ -15,8 +15,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// maxValue is how many bytes of a value are kept; a value may have megabytes.
-const maxValue = 200
+const maxValue = 200 // how many bytes of a value are kept; a value may have megabytes
 
 // valueOf returns the name of a metadata value as a group: a string as it is, other JSON as it is spelt. null has none. A
 // long value is cut, and its sum distinguishes it from others with the same beginning.

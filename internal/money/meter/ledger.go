@@ -18,8 +18,7 @@ type ledger struct {
 	guesses []price.Line // a line for each turn with summaries
 }
 
-// maxGuesses limits the guesses of a ledger, which is part of every record.
-const maxGuesses = 16
+const maxGuesses = 16 // limits the guesses of a ledger, which is part of every record
 
 // ledgerOf reads what [ledger.text] wrote. If that is empty, whole says whether a ledger may begin here.
 func ledgerOf(text string, whole bool) (g ledger) {

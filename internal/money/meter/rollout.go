@@ -67,8 +67,7 @@ func (c *counter) usage(l *flat.Members, by requestKind, part int) {
 	c.addRequest(id, by.model, price.Usage{Tokens: t, Fast: by.fast}, timeOf(l), part)
 }
 
-// maxRollouts limits the names read of a day's folder, which has all sessions of a person.
-const maxRollouts = 20_000
+const maxRollouts = 20_000 // limits the names read of a day's folder, which has all sessions of a person
 
 // meet notes the subagents that a line of a rollout names, and whether another one, which no line names, reviews what the
 // session asks for.
@@ -157,8 +156,7 @@ func daysOf(dir string, now time.Time) []string {
 	return dirs
 }
 
-// uuid is the length of a UUID in text.
-const uuid = 36
+const uuid = 36 // the length of a UUID in text
 
 // threadOf returns the id of a rollout's session or subagent, the UUID in rollout-TIME-UUID.jsonl, else "".
 func threadOf(file string) string {

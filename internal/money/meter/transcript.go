@@ -161,8 +161,7 @@ func (c *counter) answer(l *flat.Members, part int, other bool) (model string) {
 	return model
 }
 
-// maxTokens limits what is believed of one request, for each kind of token.
-const maxTokens = 1_000_000_000
+const maxTokens = 1_000_000_000 // limits what is believed of one request, for each kind of token
 
 func usageOf(usage flat.Value) price.Usage {
 	of := func(name string) int64 { return number(usage, name) }
@@ -178,7 +177,6 @@ func usageOf(usage flat.Value) price.Usage {
 	}
 }
 
-// number reads a count of tokens, 0 if there is none.
 func number(usage flat.Value, name string) int64 {
 	of := usage.Get(name)
 	if of == "" { // as most are, and an error takes longer
