@@ -162,15 +162,13 @@ type Asker struct {
 	// Client is the client's process: the one that this event is from, or that the asker started and saw end. It may
 	// be zero.
 	Client inbox.Process
-	// Start names the start of a session host's client, if the asker is one of that client's hooks.
-	Start string
-	Stop  *Stop // the event of the hook that asks, nil for all others and for a hook without a client
-	Force bool  // a person's order to take the entry from an owner that lives
+	Start  string // names the start of a session host's client, if the asker is one of that client's hooks
+	Stop   *Stop  // the event of the hook that asks, nil for all others and for a hook without a client
+	Force  bool   // a person's order to take the entry from an owner that lives
 	// Elsewhere returns why the entry of a babysitter run need not be delivered, "" if it must be. If Elsewhere is nil,
 	// such entries are left to the hook that delivers them.
 	Elsewhere func(inbox.Entry) (why string, err error)
-	// Note gets sentences for people; nil drops them.
-	Note func(format string, args ...any)
+	Note      func(format string, args ...any) // gets sentences for people; nil drops them
 }
 
 func (a Asker) note(format string, args ...any) {

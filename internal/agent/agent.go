@@ -17,10 +17,9 @@ import (
 
 // Agent describes a client.
 type Agent struct {
-	Name  string   // what people call it
-	Begin []string // the command line of a session that asks for an entry; the program comes first
-	// PID returns the client's process id, or 0, for a hook with this parent.
-	PID func(parent int) int
+	Name  string               // what people call it
+	Begin []string             // the command line of a session that asks for an entry; the program comes first
+	PID   func(parent int) int // returns the client's process id, or 0, for a hook with this parent
 	// CannotBeWoken returns why a hook in the background cannot begin another turn of its session, "" if it can.
 	CannotBeWoken func() string
 	// LogsHooks says that the transcript shows the decision of each hook of a Stop soon after that hook ended.
@@ -42,9 +41,8 @@ type Agent struct {
 	// [Seen.Failed] does for a text's turn. It is nil for a client that reports such errors to a hook.
 	LastFailed func(transcript string) (name, message string, failed bool)
 
-	// ownsTranscript reports whether a transcript of this name is the client's.
-	ownsTranscript func(transcript string) bool
-	isProgram      func(program string) bool // reports whether a process of this name is the client
+	ownsTranscript func(transcript string) bool // reports whether a transcript of this name is the client's
+	isProgram      func(program string) bool    // reports whether a process of this name is the client
 	seen           func(Delivery) Seen
 }
 

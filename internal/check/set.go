@@ -38,8 +38,7 @@ type Set struct {
 	Commands []Command
 	Timeout  time.Duration // of each
 	Tries    int
-	// Optional permits an entry to ask for none.
-	Optional bool
+	Optional bool // permits an entry to ask for none
 }
 
 // Names returns the names of the commands in order; a nil set has none.

@@ -37,10 +37,8 @@ type Options struct {
 	Command string `json:"command"` // for /bin/sh, from a flag
 	Flag    string `json:"flag"`    // the name of that flag, for sentences
 	Dir     string `json:"dir"`     // where the command runs
-	// Fresh has a new consumer leave out what is there already.
-	Fresh bool `json:"fresh"`
-	// Follow has Run wait for more until End is closed, and retry for as long as it takes.
-	Follow bool `json:"follow"`
+	Fresh   bool   `json:"fresh"`   // has a new consumer leave out what is there already
+	Follow  bool   `json:"follow"`  // has Run wait for more until End is closed, and retry for as long as it takes
 	// Patience is how long the command may fail before a person is told, and without Follow, before Run gives up.
 	Patience  time.Duration `json:"patience"`
 	TimeLimit time.Duration `json:"time_limit"` // how long the command may take

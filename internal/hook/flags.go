@@ -52,13 +52,11 @@ type Dialogue struct {
 	Rewake      bool
 	Preamble    string
 	Announce    bool
-	PreambleSet bool // even if Preamble is empty
-	Launched    bool // a launcher wired this hook for its own session
-	// Start names the start of the client whose prompt is an entry, "" for none.
-	Start string
-	// Lock identifies the inbox's lock file at the start of the session, "" for any.
-	Lock    string
-	NoInput bool // the harness gives its hooks no input
+	PreambleSet bool   // even if Preamble is empty
+	Launched    bool   // a launcher wired this hook for its own session
+	Start       string // names the start of the client whose prompt is an entry, "" for none
+	Lock        string // identifies the inbox's lock file at the start of the session, "" for any
+	NoInput     bool   // the harness gives its hooks no input
 }
 
 // Set declares the flags and sets their defaults.

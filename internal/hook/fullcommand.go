@@ -153,19 +153,15 @@ type Runs interface {
 
 // Surroundings are what a hook lets its runs know and use.
 type Surroundings struct {
-	Flags *Flags
-	Input *claude.Input // nil with --no-input
-	Box   *inbox.Inbox
-	// Age returns how long the hook has run.
-	Age      func() time.Duration
-	Note     func(format string, args ...any)
-	Complain func(error)
-	// Ask has a person told which effects wait for one.
-	Ask func(effects []string)
-	// ComplainOnce prints an error unless it was the last one printed.
-	ComplainOnce func(error)
-	// PollAgainIn has a waiting hook poll after that time even if nothing happens.
-	PollAgainIn func(time.Duration)
+	Flags        *Flags
+	Input        *claude.Input // nil with --no-input
+	Box          *inbox.Inbox
+	Age          func() time.Duration // returns how long the hook has run
+	Note         func(format string, args ...any)
+	Complain     func(error)
+	Ask          func(effects []string) // has a person told which effects wait for one
+	ComplainOnce func(error)            // prints an error unless it was the last one printed
+	PollAgainIn  func(time.Duration)    // has a waiting hook poll after that time even if nothing happens
 }
 
 // OpenRuns opens the runs that the hook drives.

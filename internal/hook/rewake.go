@@ -27,12 +27,9 @@ const (
 	// takeUpWait is how long after the end of its turn a session may take to pick up the text that woke it. It does so at
 	// once, or never got the text.
 	takeUpWait = 30 * time.Second
-	// startWait gives a new session time for the prompt that it was started with.
-	startWait = 3 * time.Second
-	// maxRetry bounds the wait before a hook tries again after an error.
-	maxRetry = time.Minute
-	// maxNotes bounds the bytes that are kept of notes: a hook in the background may live for weeks.
-	maxNotes = 64 << 10
+	startWait  = 3 * time.Second // gives a new session time for the prompt that it was started with
+	maxRetry   = time.Minute     // bounds the wait before a hook tries again after an error
+	maxNotes   = 64 << 10        // bounds the bytes that are kept of notes: a hook in the background may live for weeks
 )
 
 // firstRetry is the first wait after an error; each further wait is twice as long. Only tests set it.

@@ -14,8 +14,7 @@ import (
 // Still is since when nothing moves although something should. It is zero if nothing waits, a tool runs, or delivery is
 // paused, backs off, or waits for a time.
 type Still struct {
-	// Look stays the same for as long as nothing moves.
-	Look  string    `json:"look,omitempty"`
+	Look  string    `json:"look,omitempty"` // stays the same for as long as nothing moves
 	Since time.Time `json:"since,omitzero"` // when anything last moved, zero if nobody knows
 }
 

@@ -22,10 +22,8 @@ const (
 type Links bool
 
 const (
-	// RefuseLinks edits only the named file: a repository may contain a link to any other file.
-	RefuseLinks Links = false
-	// FollowLinks edits the link's target.
-	FollowLinks Links = true
+	RefuseLinks Links = false // edits only the named file: a repository may contain a link to any other file
+	FollowLinks Links = true  // edits the link's target
 )
 
 // Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a copy
@@ -40,8 +38,7 @@ type Edit struct {
 	// Change returns the edited file. before is the file before heartbeat's first change, or nil if there was no file
 	// or it is not known.
 	Change func(file, before []byte) ([]byte, error)
-	// Holds reports whether the file contains anything of heartbeat.
-	Holds func(file []byte) bool
+	Holds  func(file []byte) bool // reports whether the file contains anything of heartbeat
 	// Same reports whether two files differ in layout at most. A nil file counts as empty.
 	Same func(a, b []byte) bool
 }

@@ -53,9 +53,8 @@ func Path(scope Scope, projectDir, homeDir, configDir string) (string, error) {
 
 // File is one of the settings files that the client merges.
 type File struct {
-	Path string
-	// Managed marks an administrator's file, which overrides all others.
-	Managed bool
+	Path    string
+	Managed bool // marks an administrator's file, which overrides all others
 }
 
 // Files returns the settings files of a session in a project, weakest first, including missing ones. given are the

@@ -75,9 +75,8 @@ func (d *driver) Advance(ctx context.Context) (again bool) {
 }
 
 const (
-	shortSleep = time.Minute // the longest sleep of a run that a hook waits out
-	// minSleep keeps a hook from spinning on a sleep that is over.
-	minSleep = 10 * time.Millisecond
+	shortSleep = time.Minute           // the longest sleep of a run that a hook waits out
+	minSleep   = 10 * time.Millisecond // keeps a hook from spinning on a sleep that is over
 	// postingTime is how long a hook posts results in one go. The client kills it after ten minutes.
 	postingTime = 4 * time.Minute
 	// passTime and passPosts bound what a hook does for runs after it has delivered an entry, while the session waits.
