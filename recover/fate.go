@@ -58,7 +58,7 @@ type Output struct {
 	Command bool // the client took the text for one of its own commands
 }
 
-// situation is everything that a fate depends on. Its functions read the transcript, so a row calls them last.
+// situation is everything that a fate depends on. Its functions read the transcript, and only rows that need it call them.
 type situation struct {
 	Sight
 	d         *inbox.Delivery

@@ -186,7 +186,7 @@ func (f *Flight) Failed() (at time.Time, name, message string, failed bool) {
 }
 
 // unreportedFailure is [Flight.Failed] if nothing that is known decides without it.
-func (f *Flight) unreportedFailure(s Sight) (at time.Time, name, message string, untold bool) {
+func (f *Flight) unreportedFailure(s Sight) (at time.Time, name, message string, unreported bool) {
 	if s.Ended || s.NotHandedOver || s.Over != nil || f.Entry.Failure != nil || f.Entry.Verdict != nil {
 		return at, "", "", false
 	}

@@ -195,11 +195,11 @@ func HoldDelivery(tx *inbox.Tx, f *inbox.Failure, ours bool) error {
 		streak++
 	}
 	length, named := remedy.Backoff(streak, rand.Float64()), false
-	told := f.At.Local() // when the error named its time, which may be long before its turn is settled
-	if f.At.IsZero() || time.Until(told) > 0 {
-		told = time.Now()
+	failed := f.At.Local() // when the error named its time, which may be long before its turn is settled
+	if f.At.IsZero() || time.Until(failed) > 0 {
+		failed = time.Now()
 	}
-	if reset, ok := claude.LimitEnd(f.Message, told); ok && !remedy.Counts {
+	if reset, ok := claude.LimitEnd(f.Message, failed); ok && !remedy.Counts {
 		wait := max(time.Until(reset), 0)
 		jitter := rand.Float64() * float64(min(wait/5, maxResetJitter)) // so that sessions do not all retry at once
 		length, named = wait+time.Second+time.Duration(jitter), true

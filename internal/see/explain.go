@@ -170,7 +170,7 @@ func (q Question) Rests() string {
 	return fmt.Sprintf("the run %s waits%s for a person to answer %q: heartbeat breakpoint approve (or reject) %s", q.Run, since, words.Brief(q.Question), q.Effect)
 }
 
-// overdue returns that a scheduled entry should be in the queue by now, or "".
+// overdue returns a sentence if a scheduled entry should be in the queue by now, else "".
 func (f Facts) overdue() string {
 	due := f.Scheduled.Next
 	if due.IsZero() || due.After(f.Now) {

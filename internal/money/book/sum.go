@@ -167,7 +167,7 @@ const (
 	leastChecked = 1_000_000_000
 )
 
-// Sentence returns that the price table seems to be out of date, "" unless the two differ by more than tolerance.
+// Sentence warns that the price table seems to be out of date, and is "" unless the two differ by more than tolerance.
 func (c Check) Sentence() string {
 	priced, stated := int64(0), int64(0)
 	for _, a := range c {

@@ -38,7 +38,7 @@ func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 		l := t.line(c.Model)
 		l.Charged, l.SessionID, l.Models = t.Charged, session, t.Models
 		all = append(all, inbox.Uncharged{Line: l, Before: t.Before, GoesOn: !t.complete})
-		owed = append(owed, ledger.take(&t)...)
+		owed = append(owed, ledger.addTurn(&t)...)
 		owed = append(owed, t.others()...)
 	}
 	for _, of := range owed {
@@ -179,7 +179,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 
 // book charges a turn up to its next part, and what summaries cost by then. rest says that the turn continues there.
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
-	owed := append(c.ledger.take(t), t.others()...)
+	owed := append(c.ledger.addTurn(t), t.others()...)
 	l := t.line(c.Model)
 	l.At, l.Charged, l.SessionID, l.End = tx.Money().Now(), t.Charged, session, t.next.From
 	tx.Money().Book(session, inbox.Booking{

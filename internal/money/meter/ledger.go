@@ -51,8 +51,8 @@ func (g *ledger) text() string {
 	return text
 }
 
-// take adds what a turn has cost. If the turn has a total, it returns what summaries cost beyond their guesses.
-func (g *ledger) take(t *turn) (owed []price.Line) {
+// addTurn adds what a turn has cost. If the turn has a total, it returns what summaries cost beyond their guesses.
+func (g *ledger) addTurn(t *turn) (owed []price.Line) {
 	for _, p := range t.parts {
 		g.add(t.Turn, p)
 		if p.Spent.Said > 0 {
