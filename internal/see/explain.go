@@ -176,7 +176,7 @@ func (f Facts) overdue() string {
 	if due.IsZero() || due.After(f.Now) {
 		return ""
 	}
-	return fmt.Sprintf("a scheduled entry is due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and that says what keeps it", words.Stamp(due))
+	return fmt.Sprintf("a scheduled entry has been due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and status says what prevents it", words.Stamp(due))
 }
 
 func (f Facts) anew() string {

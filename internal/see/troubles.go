@@ -206,7 +206,7 @@ func (f Facts) replaced() []Trouble {
 	}
 	t, until := f.trouble(KindReplaced, was.At, ""), was.At.Add(anewFor)
 	t.Reason, t.Until = string(Replaced), &until
-	t.Text = words.Line(fmt.Sprintf("the inbox was truncated or replaced at %s (%s), and is read from its start since", words.Stamp(was.At), was.Why))
+	t.Text = words.Line(fmt.Sprintf("the inbox was truncated or replaced at %s (%s), and has been read from its start since", words.Stamp(was.At), was.Why))
 	return []Trouble{t}
 }
 
@@ -247,7 +247,7 @@ func (f Facts) ofConsumers() (all []Trouble) {
 		if why := c.Failing; why.Long(f.Now) {
 			t := f.trouble(KindConsumer, why.Since, Key(c.Name, why.Since.String()))
 			t.Reason = "consumer stuck"
-			t.Text = fmt.Sprintf("the consumer %s takes no results since %s: %s", c.Name, words.Stamp(why.Since), cut(why.Error))
+			t.Text = fmt.Sprintf("the consumer %s has taken no results since %s: %s", c.Name, words.Stamp(why.Since), cut(why.Error))
 			all = append(all, t)
 		}
 	}

@@ -218,7 +218,7 @@ func (f Facts) checks(d *inbox.Delivery, entry string) (State, string) {
 	case c.Status == inbox.CheckUnable:
 		return Unchecked, fmt.Sprintf("%s cannot be checked: %s, since %s; it stays in flight, and the check is tried again, for half an hour", entry, words.Line(c.Why), f.ago(*c.Since))
 	case c.Running():
-		return Checking, fmt.Sprintf("%s runs since %s, try %d", name, f.ago(*c.Since), c.Tries+1)
+		return Checking, fmt.Sprintf("%s has run since %s, try %d", name, f.ago(*c.Since), c.Tries+1)
 	case c.Status == inbox.CheckFailed:
 		return Answering, fmt.Sprintf("%s failed at %s, try %d (%s): its session goes on with what it printed", name, f.ago(*c.Since), c.Tries, words.Line(c.Why))
 	}

@@ -54,7 +54,7 @@ func ofFiles() []state {
 			},
 		},
 		{
-			"inbox truncated, and read since", all(Seen{Kind: "replaced", State: "empty", Says: "the inbox was truncated or replaced at .*, and is read from its start since"}, timer),
+			"inbox truncated, and read since", all(Seen{Kind: "replaced", State: "empty", Says: "the inbox was truncated or replaced at .*, and has been read from its start since"}, timer),
 			func(r *rig) {
 				r.adds("e1", "e2")
 				r.start()
