@@ -21,7 +21,7 @@ const Max = 64 << 20
 // entry, and Base64 four for three, besides the readable form.
 const MaxRecord = 7 * Max
 
-// ErrCorrupt says that a file has invalid content.
+// ErrCorrupt means that a file has invalid content.
 var ErrCorrupt = errors.New("not valid")
 
 // Corrupt returns an error that matches [ErrCorrupt] and whose text is only this sentence.
@@ -54,8 +54,8 @@ func EachRecord(r io.Reader, base int64, visit Visit) error {
 // what it allocates.
 var readers = sync.Pool{New: func() any { return bufio.NewReaderSize(nil, 64<<10) }}
 
-// EachHead is [EachOwn], or with holes [Each], for callers that need only the first bytes of a line. It
-// passes at least most bytes of a longer line.
+// EachHead is [EachOwn], or with holes [Each], for callers that need only the first bytes of a line. Of a longer line
+// it passes a part of at least most bytes.
 func EachHead(most int, holes bool, r io.Reader, base int64, visit Visit) error {
 	in := readers.Get().(*bufio.Reader)
 	in.Reset(r)
@@ -112,8 +112,7 @@ func EachHead(most int, holes bool, r io.Reader, base int64, visit Visit) error 
 	}
 }
 
-// skipHole skips the zeros at an offset of r, and returns the offset behind them: reading a huge hole would
-// take forever.
+// skipHole returns the offset behind the zeros at an offset of r, without reading holes: a huge one would take forever.
 func skipHole(in *bufio.Reader, r io.Reader, at int64) (int64, error) {
 	section, is := r.(*io.SectionReader)
 	if !is {
@@ -200,8 +199,8 @@ const chunkSize = 64 << 10
 // Start returns the start of the line that contains off, or off itself if a line starts there.
 func Start(f io.ReaderAt, off int64) (int64, error) { return Back(f, off, 0) }
 
-// Back returns the offset behind the newline that n other newlines follow before off, or 0. With off at the
-// end of whole lines, that is the start of the last n lines.
+// Back returns the start of the last n lines before off, where off is the end of a whole line. In the middle of a line
+// that line counts as one more. If there are fewer lines, Back returns 0.
 func Back(f io.ReaderAt, off int64, n int) (int64, error) {
 	var zeros zeroRun
 	for size := int64(4 << 10); off > 0; size = chunkSize { // most lines are short
@@ -236,7 +235,7 @@ func Ends(f io.ReaderAt, size int64) (bool, error) {
 	return last[0] == '\n', err
 }
 
-// Valid returns a line with U+FFFD for what is not UTF-8, which a reader of JSON may refuse.
+// Valid returns a line with U+FFFD in place of invalid UTF-8, which a reader of JSON may refuse.
 func Valid(line []byte) []byte {
 	if utf8.Valid(line) {
 		return line
