@@ -1,6 +1,6 @@
 // Package screen reads the terminal of a session. A [Screen] takes the bytes that a client prints.
-// A [Sight] is the meaning of its text, recognised by the screen package of each client. A launcher
-// with nobody at the terminal can then say why a session does not begin.
+// A [Sight] is the meaning of the screen's text, which the screen package of each client recognises.
+// A launcher with nobody at the terminal can then report why a session does not begin.
 //
 // Nothing here answers a dialog: dialogs ask a person for consent.
 package screen
@@ -40,7 +40,7 @@ func (s *Screen) Resize(rows, cols int) {
 	s.guarded(func() { s.term.Resize(cols, rows) })
 }
 
-// guarded keeps a panic in the emulator from ending this program: the emulator's input comes from other programs.
+// guarded draws, and survives a panic of the emulator, whose input comes from other programs.
 func (s *Screen) guarded(draw func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,7 +86,7 @@ const (
 	BypassRefused  Kind = "bypassrefused"  // --dangerously-skip-permissions as root: the client gave up
 	NoConversation Kind = "noconversation" // no session to resume: the client gave up
 	Offline        Kind = "offline"        // the first start reached no service: the client gave up
-	Usage          Kind = "usage"          // the client refuses its arguments and gave up
+	Usage          Kind = "usage"          // the client refused its arguments and gave up
 	Hooks          Kind = "hooks"          // asks which hooks to trust
 
 	Dialog     Kind = "dialog"     // some other dialog
@@ -115,8 +115,8 @@ type Sight struct {
 // Advice is what to tell a person about a sight. It is empty if the session runs, or if nothing is known.
 type Advice struct {
 	Matter Matter // what the fix is about
-	// Cause is a clause that says why the session is stuck, such as "the folder is not trusted:
-	// ...". Fix is a sentence without its full stop that says what a person can do.
+	// Cause is a clause with why the session is stuck, such as "the folder is not trusted: ...". Fix is a
+	// sentence, without its full stop, with what a person can do.
 	Cause, Fix string
 }
 

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,13 +17,13 @@ import (
 // rest fills the second cell of a wide character. It is not a character, so no program prints it.
 const rest = '\uFFFF'
 
-// stream passes a program's output on to the emulator without what the emulator misreads: private sequences (it takes
-// the kitty keyboard's for a cursor position), titles, and numbers so large that they would keep it busy for ever. It
-// also gives wide characters their second cell, which the emulator does not.
+// stream passes a program's output to the emulator, except what the emulator misreads: private sequences (one of the
+// kitty keyboard looks like a cursor position to it), titles, and numbers so large that they would keep it busy for
+// ever. stream also gives wide characters their second cell, which the emulator does not.
 type stream struct {
 	term   vt10x.Terminal
 	parser *ansi.Parser // of sequences
-	digits int          // how many came last
+	digits int          // the number of digits that came last, in a row
 	part   []byte       // the first bytes of a character
 	out    []byte       // not yet passed to the emulator
 	paste  bool         // the program asked for bracketed paste, which the emulator does not track
@@ -43,12 +44,12 @@ func (s *stream) write(p []byte) {
 			s.digits = 0
 		}
 		switch is := s.parser.State(); {
-		case r == ansi.ESC: // also ends what has begun
+		case r == ansi.ESC: // this also ends an unfinished sequence
 			s.parser.Reset()
 			s.parser.Advance(ansi.ESC)
 		case is == parser.GroundState,
 			r < ' ' && r != ansi.CAN && r != ansi.SUB && (is == parser.EscapeState || is >= parser.CsiEntryState && is <= parser.CsiParamState):
-			s.text(r) // a terminal also obeys a control character within a sequence
+			s.text(r) // a terminal obeys a control character even within a sequence
 		case is == parser.EscapeState && strings.ContainsRune("P_^Xk", r): // a string that draws nothing ends as a title does
 			s.parser.Advance(']')
 		case is == parser.CsiIntermediateState && r >= '0' && r <= '?', s.digits > 9:
@@ -57,7 +58,7 @@ func (s *stream) write(p []byte) {
 			s.parser.Advance(byte(min(r, '~')))
 		}
 	}
-	s.part = append([]byte(nil), p...)
+	s.part = bytes.Clone(p)
 	s.flush()
 }
 
@@ -96,7 +97,7 @@ func wide(r rune) bool {
 // wrapNext is the emulator's bit for a cursor after the last column.
 const wrapNext = 1 << 1
 
-// escape passes a short sequence on, but for the choice of a character set: programs print UTF-8.
+// escape passes a short sequence on, except the choice of a character set: programs print UTF-8.
 func (s *stream) escape(c ansi.Cmd) {
 	switch final := c.Final(); {
 	case c.Intermediate() != 0:

@@ -17,8 +17,8 @@ func (t *Tail) Write(b []byte) (int, error) {
 // String returns what is kept.
 func (t *Tail) String() string { return string(t.kept[max(0, len(t.kept)-t.Most):]) }
 
-// Head keeps the beginning of a program's output: the first Most bytes that are written to it. It embeds no buffer,
-// whose ReadFrom would pass the bound by.
+// Head keeps the beginning of a program's output: the first Most bytes that are written to it. It embeds no buffer: a
+// buffer's ReadFrom would bypass the bound.
 type Head struct {
 	Most int
 	Over bool // more was written

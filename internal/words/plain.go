@@ -1,6 +1,7 @@
 package words
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -55,7 +56,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 	all := append(s.rest, b...)
 	whole := WholeRunes(all)
 	_, err := s.terminal.Write(s.clean(nil, all[:whole]))
-	s.rest = append([]byte(nil), all[whole:]...)
+	s.rest = bytes.Clone(all[whole:])
 	if err != nil {
 		return 0, err
 	}

@@ -20,7 +20,7 @@ const maxBrief = 100
 func Brief(s string) string {
 	s = strings.TrimSpace(s)
 	line, rest, _ := strings.Cut(s, "\n")
-	if len(line) > 8*maxBrief { // no need to look at all of it
+	if len(line) > 8*maxBrief { // all that can be shown is in the first bytes
 		line, rest = line[:8*maxBrief], "more"
 	}
 	var b strings.Builder
@@ -46,14 +46,14 @@ func Name(id, entryID string) string {
 	switch {
 	case id == "":
 		return Short(entryID)
-	case isDrawn(id):
+	case isGenerated(id):
 		return Short(id)
 	}
 	return Brief(id)
 }
 
-// isDrawn reports whether a program generated the id: a UUID, a hash, random bytes in hex, or an id of send.
-func isDrawn(id string) bool {
+// isGenerated reports whether an id looks generated: a UUID, a hash, random bytes in hex, or an id that send made.
+func isGenerated(id string) bool {
 	return len(id) >= 32 && strings.Trim(strings.ToLower(id), "0123456789abcdef-") == "" ||
 		len(id) == 26 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }
@@ -62,9 +62,9 @@ func isDrawn(id string) bool {
 // two groups if it begins with the time. That is enough to tell ids apart, and the verbs accept it in place of the id.
 func Short(id string) string {
 	n := 12
-	if len(id) == len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") && id[8] == '-' && isDrawn(id) {
+	if len(id) == len("xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx") && id[8] == '-' && isGenerated(id) {
 		n = 8
-		if id[14] == '7' { // its first group lasts a minute
+		if id[14] == '7' { // its first group changes only once a minute
 			n = 13
 		}
 	}
@@ -88,8 +88,8 @@ func Clock(now, t time.Time) string {
 	return Stamp(t)
 }
 
-// Showing returns when clocks of a place show what wall shows as UTC: twice where they are put back. Where they are put
-// forward over it, that is when they would have shown it.
+// Showing returns when clocks in a place show the date and time that wall has in UTC: twice if they are put back over
+// it. If they are put forward over it, Showing returns when they would have shown it.
 func Showing(wall time.Time, place *time.Location) (moments []time.Time) {
 	var offsets [2]time.Duration // before and after any change of that day
 	for i, near := range []time.Duration{-day, day} {
@@ -146,7 +146,7 @@ func Took(d time.Duration) string {
 	return twoUnits(d.Round(time.Hour), day, "d", time.Hour, "h")
 }
 
-// Ago says in one unit how long ago something happened: 45s ago, 3m ago, 12d ago.
+// Ago formats in one unit how long ago something happened: 45s ago, 3m ago, 12d ago.
 func Ago(now, then time.Time) string {
 	d := now.Sub(then)
 	for _, unit := range []struct {
@@ -170,7 +170,7 @@ func twoUnits(d, large time.Duration, largeName string, small time.Duration, sma
 	return text
 }
 
-// Milliseconds returns n milliseconds, or a hundred years if they are more, which a duration may not hold.
+// Milliseconds returns n milliseconds as a duration, at most a hundred years: a duration cannot hold every n.
 func Milliseconds(n float64) time.Duration { return time.Duration(min(n*1e6, float64(36500*day))) }
 
 // maxDays is the greatest whole number of days that a duration can hold.
