@@ -34,7 +34,7 @@ type Info struct {
 	Dev, Ino  uint64
 	UID, GID  uint32
 	Mode      uint32 // the permission bits
-	Granted   bool   // an access list lets somebody else write, as far as a path was asked
+	Granted   bool   // an access list lets somebody else write; unknown for an open file
 	Links     uint64 // number of names
 	IsRegular bool
 	IsDir     bool
@@ -56,8 +56,8 @@ func (f *File) Identity() string {
 	return f.identity
 }
 
-// Place identifies where on the disk the file's bytes begin. It is empty if the system does not tell, or if the bytes
-// are not written out yet. Truncating and refilling a file changes its place; touching or appending does not.
+// Place identifies where on the disk the file's bytes begin, "" if the system does not tell, or has not written them
+// out yet. Truncating and refilling a file changes its place; touching or appending does not.
 func (f *File) Place() string {
 	at, known := place(f.fd)
 	if !known {
@@ -179,7 +179,7 @@ func (f *File) Truncate(size int64) error {
 	return f.change("truncate", Op{Kind: OpTruncate, Offset: size}, func() error { return unix.Ftruncate(f.fd, size) })
 }
 
-// change announces an operation and then makes the call, under that name in an error.
+// change announces an operation and then makes the call. An error gives it that name.
 func (f *File) change(name string, op Op, call func() error) error {
 	op.Path = f.path
 	if err := announce(op); err != nil {
@@ -237,7 +237,7 @@ func SyncDir(dir string) error {
 }
 
 // ErrNoHoles reports that the file system or the operating system cannot free space inside a file.
-var ErrNoHoles = errors.New("the file system cannot give back the space amid a file")
+var ErrNoHoles = errors.New("the file system cannot give back the space in the middle of a file")
 
 // PunchHole turns the first n bytes of the file into zeros that take no space. The file's length and the offsets of all
 // other bytes stay. Where this is not possible, the error matches [ErrNoHoles] and nothing has changed.

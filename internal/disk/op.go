@@ -49,7 +49,7 @@ type Observer func(Op) error
 // TestOnlyObserver, if set, sees every state-changing call of this process. Only tests set it.
 var TestOnlyObserver Observer
 
-// Torn is returned by an [Observer] to let only the first N bytes of a write reach the file. Then runs after that.
+// Torn is an error of an [Observer] that lets only the first N bytes of a write reach the file, and then calls Then.
 type Torn struct {
 	N    int
 	Then func() error

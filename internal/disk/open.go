@@ -65,7 +65,7 @@ func openOrCreate(path string, open func(path string) (*File, error)) (f *File, 
 
 // OpenForeign opens a regular file that belongs to the user and not to heartbeat. It follows links
 // and accepts any owner. flags are those of open(2); O_NONBLOCK is always added. A link that leads
-// nowhere is no missing file: its disk may not be mounted.
+// nowhere does not count as a missing file: its disk may not be mounted.
 //
 // In a directory where others can create names, root follows no link and refuses a file with a
 // second name: others could point either at any file.
@@ -220,8 +220,8 @@ func open(path string, flags int, mode uint32) (int, error) {
 	}
 }
 
-// MayWrite says why this user cannot change anything in a directory. A file system that became read-only by an error
-// may say so only to who opens a file for writing, as the named one, if it is there.
+// MayWrite returns why this user cannot change anything in a directory. A file system that an error made read-only may
+// reveal that only when a file is opened for writing, so MayWrite also opens the named one, if it exists.
 func MayWrite(dir, name string) error {
 	err := unix.Access(dir, unix.R_OK|unix.W_OK|unix.X_OK) // a folder that cannot be read cannot be synced
 	f, refused := OpenForeign(filepath.Join(dir, name), unix.O_WRONLY)
@@ -256,7 +256,18 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 	return info, nil
 }
 
-// Free returns how many bytes this process may still write to new files in a folder. Some file systems do not say.
+func infoOf(st *unix.Stat_t) Info {
+	kind := st.Mode & unix.S_IFMT
+	//nolint:unconvert // some fields have other types on other systems
+	return Info{
+		Size: st.Size, Space: st.Blocks * 512, Block: max(1, int64(st.Blksize)),
+		Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Ctime: st.Ctim.Nano(),
+		Dev: uint64(st.Dev), Ino: st.Ino, UID: st.Uid, GID: st.Gid, Mode: uint32(st.Mode) & 0o7777, Links: uint64(st.Nlink),
+		IsRegular: kind == unix.S_IFREG, IsDir: kind == unix.S_IFDIR, IsLink: kind == unix.S_IFLNK,
+	}
+}
+
+// Free returns how many bytes this process may still write to new files in a folder. Some file systems do not tell.
 func Free(dir string) (int64, error) {
 	var st unix.Statfs_t
 	switch err := unix.Statfs(dir, &st); {

@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// OthersWrite reports whether anybody but the owner and root may write: everybody, whom an access list names, or a
-// group that is not the owner's private one. Many systems give each user a private group of the user's name.
+// OthersWrite reports whether anybody but the owner and root may write: everybody, somebody on an access list, or a
+// group other than the owner's private one. Many systems give each user a private group of the user's name.
 func OthersWrite(of Info) bool {
 	switch {
 	case of.Mode&0o002 != 0, of.Mode&0o020 != 0 && of.Granted:
@@ -45,8 +45,8 @@ func hasMembers(group string) (has bool) {
 	return has
 }
 
-// accountIn returns the fields of the first line of /etc/passwd or /etc/group with that value in a field and at least so
-// many fields, empty ones if there is none. Package os/user links the C library, which would slow the hook's start.
+// accountIn returns the fields of the first line of /etc/passwd or /etc/group that has that value in a field and no
+// fewer than least fields, or else empty fields. Package os/user links the C library, which would slow the hook's start.
 func accountIn(file string, field int, value string, least int) [][]byte {
 	for f := range accounts(file) {
 		if len(f) >= least && string(f[field]) == value {
@@ -112,9 +112,9 @@ func checkLink(inbox string, dir Info) error {
 	return nil
 }
 
-// BecomeOwner makes a root process the owner of a directory, for good and in all threads, so that nothing there can
-// lead it to files that the owner may not touch. It does nothing unless this is root, for root's own directory, or if
-// the system forbids the change; then [CheckRoot] and internal/disk are the guard. It returns the new user, or "".
+// BecomeOwner turns a root process into the owner of a directory, for good and in all threads, so that nothing there can
+// lead it to files that the owner may not touch. It returns the new user. It does nothing and returns "" if the process
+// is not root's, if the directory is root's, or if the system forbids the change: [CheckRoot] then guards the process.
 func BecomeOwner(dir string) (who string, err error) {
 	if os.Geteuid() != 0 {
 		return "", nil

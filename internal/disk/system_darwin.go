@@ -22,19 +22,10 @@ func birth(f *File) int64 {
 	return st.Btim.Nano()
 }
 
-func infoOf(st *unix.Stat_t) Info {
-	return Info{
-		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Ctime: st.Ctim.Nano(), Dev: uint64(st.Dev), Ino: st.Ino, UID: st.Uid, GID: st.Gid, Space: st.Blocks * 512, Block: max(1, int64(st.Blksize)),
-		Mode: uint32(st.Mode) & 0o7777, Links: uint64(st.Nlink),
-		IsRegular: st.Mode&unix.S_IFMT == unix.S_IFREG, IsDir: st.Mode&unix.S_IFMT == unix.S_IFDIR,
-		IsLink: st.Mode&unix.S_IFMT == unix.S_IFLNK,
-	}
-}
-
-// grantsWrite is false: the lists of this system are not read.
+// grantsWrite returns false: access lists are not read on this system.
 func grantsWrite(string, uint32) bool { return false }
 
-// TakesFile is nil: exFAT says that no inode is free whatever is there, and other file systems run out of space first.
+// TakesFile returns nil: exFAT always reports that no inode is free, and other file systems run out of space first.
 func TakesFile(string, int64) error { return nil }
 
 func punchHole(int, int64) error { return ErrNoHoles }

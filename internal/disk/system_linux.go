@@ -27,17 +27,8 @@ func birth(f *File) int64 {
 	return st.Btime.Sec*1e9 + int64(st.Btime.Nsec)
 }
 
-func infoOf(st *unix.Stat_t) Info {
-	return Info{
-		Size: st.Size, Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Ctime: st.Ctim.Nano(), Dev: st.Dev, Ino: st.Ino, UID: st.Uid, GID: st.Gid, Space: st.Blocks * 512, Block: max(1, int64(st.Blksize)),
-		Mode: uint32(st.Mode) & 0o7777, Links: uint64(st.Nlink),
-		IsRegular: st.Mode&unix.S_IFMT == unix.S_IFREG, IsDir: st.Mode&unix.S_IFMT == unix.S_IFDIR,
-		IsLink: st.Mode&unix.S_IFMT == unix.S_IFLNK,
-	}
-}
-
-// grantsWrite reports whether the access list of a file lets somebody else, or a named group, write. An entry of it has
-// 8 bytes: its tag in the first, its rights in the third, and who it names in the last four.
+// grantsWrite reports whether a file's access list lets somebody else, or a named group, write. Each entry of the list
+// has 8 bytes: its tag in the first, its rights in the third, and whom it names in the last four.
 func grantsWrite(path string, owner uint32) bool {
 	const user, group, write = 0x02, 0x08, 0x02
 	var list [4096]byte
@@ -51,8 +42,8 @@ func grantsWrite(path string, owner uint32) bool {
 	return errors.Is(err, unix.ERANGE)
 }
 
-// TakesFile returns an error if it is certain that a folder takes no file of n bytes, as where a quota is used up: it
-// makes one without a name.
+// TakesFile returns an error if a folder certainly takes no file of n bytes, for example because a quota is used up. It
+// finds out by creating a file without a name.
 func TakesFile(dir string, n int64) error {
 	fd, err := open(dir, unix.O_TMPFILE|unix.O_WRONLY|unix.O_CLOEXEC, 0o600)
 	if err == nil {
