@@ -344,7 +344,7 @@ func (a *Account) encode() []byte {
 	o.Text("outside", a.Outside.Short())
 	o.Raw("day_limit", a.DayLimit)
 	o.Text("raised", strings.Join(a.Raised, " "))
-	o.Raw("sessions", listOf(a.Sessions, func(b []byte, s *SessionTurns) []byte { return append(b, s.encode()...) }))
+	o.Raw("sessions", flat.List(a.Sessions, func(b []byte, s *SessionTurns) []byte { return append(b, s.encode()...) }))
 	return o.End()
 }
 

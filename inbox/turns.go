@@ -303,7 +303,7 @@ func (s *SessionTurns) encode() []byte {
 		o.Int("stated", s.Stated)
 	}
 	o.Text("ledger", s.Ledger)
-	o.Raw("spans", listOf(s.Turns, func(b []byte, t *Turn) []byte { return flat.AppendText(b, t.text()) }))
+	o.Raw("spans", flat.List(s.Turns, func(b []byte, t *Turn) []byte { return flat.AppendText(b, t.text()) }))
 	return o.End()
 }
 

@@ -287,18 +287,6 @@ func recorded[T any](record json.RawMessage, what string) (*T, error) {
 	return v, nil
 }
 
-// listOf returns a list in JSON. item appends one of its items.
-func listOf[T any](all []T, item func(b []byte, one *T) []byte) []byte {
-	b := []byte{'['}
-	for i := range all {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = item(b, &all[i])
-	}
-	return append(b, ']')
-}
-
 // kept decodes a value that a record keeps as JSON, zero for none. The record's sum was right, so another release
 // wrote what cannot be decoded.
 func kept[T any](record json.RawMessage) (v T) {

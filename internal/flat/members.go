@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,7 @@ func Parse(object []byte) (*Members, error) {
 	return m, nil
 }
 
-// Begun reads an object as far as it is valid JSON. A program that is killed while it writes leaves such a line.
+// Begun reads an object up to the first invalid JSON: a program that is killed while it writes leaves part of a line.
 func Begun(object []byte) *Members {
 	m := &Members{list: make([]member, 0, 32)}
 	scanObject(string(object), m.add)
@@ -77,7 +78,7 @@ func (m *Members) Is(name string) bool { return m.raw(name) != "" }
 // String reads a string. Invalid UTF-8 becomes U+FFFD.
 func (m *Members) String(name string) string {
 	raw := m.raw(name)
-	if !m.is(name, raw, raw != "" && raw[0] == '"', "a string") {
+	if !m.hasType(name, raw, raw != "" && raw[0] == '"', "a string") {
 		return ""
 	}
 	return Text(raw)
@@ -90,7 +91,7 @@ func (m *Members) IsString(name string) bool { return strings.HasPrefix(m.raw(na
 func (m *Members) Int(name string) int64 {
 	raw := m.raw(name)
 	n, err := strconv.ParseInt(raw, 10, 64)
-	if !m.is(name, raw, err == nil, "a whole number") {
+	if !m.hasType(name, raw, err == nil, "a whole number") {
 		return 0
 	}
 	return n
@@ -99,7 +100,7 @@ func (m *Members) Int(name string) int64 {
 // Bool reads a boolean.
 func (m *Members) Bool(name string) bool {
 	raw := m.raw(name)
-	m.is(name, raw, raw == "true" || raw == "false", "true or false")
+	m.hasType(name, raw, raw == "true" || raw == "false", "true or false")
 	return raw == "true"
 }
 
@@ -107,7 +108,7 @@ func (m *Members) Bool(name string) bool {
 func (m *Members) Time(name string) time.Time {
 	raw := m.raw(name)
 	t, err := time.Parse(time.RFC3339, Text(raw))
-	if !m.is(name, raw, err == nil, "an RFC 3339 time") {
+	if !m.hasType(name, raw, err == nil, "an RFC 3339 time") {
 		return time.Time{}
 	}
 	return t
@@ -126,14 +127,10 @@ func (m *Members) Raw(name string) []byte {
 
 // Without calls f for each member that is not named, in order.
 func (m *Members) Without(names []string, f func(name string, raw []byte)) {
-next:
 	for _, mb := range m.list {
-		for _, n := range names {
-			if mb.name == n {
-				continue next
-			}
+		if !slices.Contains(names, mb.name) {
+			f(mb.name, []byte(mb.raw))
 		}
-		f(mb.name, []byte(mb.raw))
 	}
 }
 
@@ -146,7 +143,8 @@ func (m *Members) raw(name string) string {
 	return ""
 }
 
-func (m *Members) is(name, raw string, ok bool, want string) bool {
+// hasType reports whether a member is there and ok. If it is there and of the wrong type, Err names it.
+func (m *Members) hasType(name, raw string, ok bool, want string) bool {
 	if raw == "" || raw == "null" {
 		return false
 	}
@@ -156,7 +154,7 @@ func (m *Members) is(name, raw string, ok bool, want string) bool {
 	return ok
 }
 
-// Value is a JSON value as it is spelled, "" for none. A question that does not fit the kind of value yields nothing.
+// Value is a JSON value as it is spelled, "" for none. A method that does not fit the kind of value returns nothing.
 type Value string
 
 // Get returns the first member of an object with that name. Further names lead into nested objects.
@@ -174,7 +172,7 @@ func (v Value) Get(names ...string) Value {
 	return v
 }
 
-// Items returns the items of an array. Any other value but null is its own only item.
+// Items returns the items of an array. Of any other value except null it returns that value alone.
 func (v Value) Items() (all []Value) {
 	switch {
 	case v == "" || v == "null":
@@ -200,7 +198,7 @@ func (v Value) IsString() bool { return v != "" && v[0] == '"' }
 // Text returns the text of a string.
 func (v Value) Text() string { return Text(string(v)) }
 
-// Shown returns the text of a string, and any other value but null as it is spelled.
+// Shown returns the text of a string, "" for null, and any other value as it is spelled.
 func (v Value) Shown() string {
 	if v == "null" || v.IsString() {
 		return v.Text()

@@ -85,13 +85,13 @@ func Text(quoted string) string {
 	}
 	text := quoted[1 : len(quoted)-1]
 	if strings.IndexByte(text, '\\') < 0 { // as nearly always
-		if utf8.ValidString(text) { // sooner than the next line finds it out
+		if utf8.ValidString(text) { // faster than ToValidUTF8
 			return text
 		}
 		return strings.ToValidUTF8(text, "\uFFFD")
 	}
 	if !strings.Contains(text, `\u`) {
-		quoted = strings.ToValidUTF8(quoted, "\uFFFD") // else one for each byte
+		quoted = strings.ToValidUTF8(quoted, "\uFFFD") // encoding/json would put one for each byte
 	}
 	var s string
 	_ = json.Unmarshal([]byte(quoted), &s) // it is valid
@@ -217,6 +217,18 @@ func Pointer[T any](c Codec, name string, v **T) error {
 		return fmt.Errorf("its member %s: %w", name, err)
 	}
 	return nil
+}
+
+// List returns a list in JSON. item appends one of its items.
+func List[T any](all []T, item func(b []byte, one *T) []byte) []byte {
+	b := []byte{'['}
+	for i := range all {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = item(b, &all[i])
+	}
+	return append(b, ']')
 }
 
 // JSON returns v on one line, with <, > and & readable.

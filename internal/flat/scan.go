@@ -18,9 +18,8 @@ type scanner struct {
 	most int // how deeply the text may be nested
 }
 
-// scanObject calls member for each member of an object, with the name and the value as they are spelled,
-// until member returns false. ok is false if it did, or if the text is not valid JSON, of which the first
-// members may have been passed on. isObject is false for any other value.
+// scanObject calls member for each member of an object, with the name and the value as they are spelled, until member
+// returns false or the JSON is invalid; ok is false then. isObject is false for any other value.
 func scanObject(text string, member func(name, value string) bool) (isObject, ok bool) {
 	s := scanner{text: text, most: maxNesting}
 	s.space()
@@ -92,7 +91,7 @@ func (s *scanner) array(depth int) bool {
 	return s.list(depth, ']', func() bool { return s.value(depth) })
 }
 
-// list reads from one bracket to the other. item reads what stands between two commas.
+// list reads an array or object. item reads what stands between two commas.
 func (s *scanner) list(depth int, end byte, item func() bool) bool {
 	s.at++
 	if s.space(); s.takes(end) {

@@ -269,16 +269,11 @@ func (r *Record) encode() []byte {
 	if len(r.Appends) == 0 {
 		return o.End()
 	}
-	appends := []byte{'['}
-	for i := range r.Appends {
-		if i > 0 {
-			appends = append(appends, ',')
-		}
-		var l flat.Object
-		_ = r.Appends[i].members(flat.To(&l)) // only reading can fail
-		appends = append(appends, l.End()...)
-	}
-	o.Raw("appends", append(appends, ']'))
+	o.Raw("appends", flat.List(r.Appends, func(b []byte, l *Line) []byte {
+		var line flat.Object
+		_ = l.members(flat.To(&line)) // only reading can fail
+		return append(b, line.End()...)
+	}))
 	return o.End()
 }
 
