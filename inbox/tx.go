@@ -203,7 +203,7 @@ func (t *Tx) load() error {
 	if err != nil {
 		return err
 	}
-	if !l.Settled {
+	if !l.Followed {
 		if err := t.store.Replay(t.inFlightEnd(), t.settledEnd()); err != nil {
 			return err
 		}

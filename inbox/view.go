@@ -61,9 +61,9 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 	if err != nil {
 		return nil, err
 	}
-	t.settling, v.results = !before.Settled, before.Record.Ends[journal.Results].At
+	t.settling, v.results = !before.Followed, before.Record.Ends[journal.Results].At
 	var seen error
-	if before.Settled && !journalOnly {
+	if before.Followed && !journalOnly {
 		seen = t.takeOver()
 	} else {
 		t.responded = t.inFlight != nil

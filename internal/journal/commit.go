@@ -20,7 +20,7 @@ func (s *Store) Commit(r *Record) error {
 	}
 	s.last, s.appended = *r, nil
 	for _, l := range r.Appends {
-		if l.Kind == Queue { // where it is planned
+		if l.Kind == Queue { // its planned place
 			s.appended = append(s.appended, spanOf(l, l.At+l.size()))
 		}
 	}
@@ -31,8 +31,8 @@ func (s *Store) Commit(r *Record) error {
 // Follow updates the other files to the last commit. After an error the commit still stands. settled is how
 // far the queue file was delivered or settled.
 //
-// Only a file from which an operator may remove lines is synced. The journal can restore the rest until it is
-// shortened, and shortening syncs the rest.
+// Only the files from which an operator may remove lines are synced. The journal can restore the others until it is
+// shortened, and shortening syncs them.
 func (s *Store) Follow(settled int64) error {
 	if err := s.write(s.last.Appends, settled, true); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (s *Store) Follow(settled int64) error {
 	return err
 }
 
-// CatchUp writes the lines of the last commit if [Store.Follow] could not: once another record follows, only
-// the lines of that one are restored.
+// CatchUp writes the lines of the last commit if [Store.Follow] could not: once there is a newer record, only the lines
+// of that one are restored.
 func (s *Store) CatchUp(settled int64) error {
 	if !s.behind {
 		return nil
@@ -59,7 +59,7 @@ func (s *Store) CatchUp(settled int64) error {
 	return nil
 }
 
-// Appended returns where the lines that the last commit added to the queue file are.
+// Appended returns the places of the lines that the last commit added to the queue file.
 func (s *Store) Appended() []Span { return s.appended }
 
 // Changed reports whether lines of an earlier commit were added to the queue file, so that its inode shows
@@ -74,8 +74,8 @@ func (s *Store) HandedOver() error {
 	return s.log.add(mark{Followed: s.last.Seq, Boot: s.boot, Handed: true})
 }
 
-// Place decides where the lines of the next commit go, and notes that in its record r. queue is the open
-// queue file, or nil. A line for the queue gets its planned place only if nobody else appends meanwhile.
+// Place plans where the lines of the next commit go, and notes that in its record r. queue is the open queue file, or
+// nil. A line for the queue gets its planned place only if nobody else appends meanwhile.
 func (s *Store) Place(r *Record, pending []Line, queue *disk.File) error {
 	r.Appends = nil
 	var last [Queue + 1]*Line // of this commit, by file: no file's size includes them yet
@@ -85,7 +85,7 @@ func (s *Store) Place(r *Record, pending []Line, queue *disk.File) error {
 		case l.Kind != Queue:
 			end := &r.Ends[l.Kind]
 			if before == nil {
-				f, size, err := s.files[l.Kind].made()
+				f, size, err := s.files[l.Kind].openOrCreate()
 				if err != nil {
 					return err
 				}
@@ -121,19 +121,19 @@ func (s *Store) Place(r *Record, pending []Line, queue *disk.File) error {
 // Replay completes the last record after a kill or a power loss. inFlightEnd is where the entry in flight
 // ends in the queue file, 0 for none; settled is how far the queue file was delivered or settled.
 //
-// After a power loss any result since the journal was last shortened may be missing. Within one boot only the lines of
-// the last commit may be missing; anything else that is missing was removed by somebody. A dead letter is synced before
-// the mark is written, so with a mark it was in the file, and if it is missing an operator removed it.
+// After a power loss any result since the journal was last shortened may be missing. Within one boot only lines of the
+// last commit may be missing; somebody removed any other. A dead letter is synced before the mark is written: if there
+// is a mark and the letter is missing, an operator removed it.
 //
-// A kill may have preceded the commit's own sync, so that comes first: the files must not show what a power
-// loss would take back.
+// The journal is synced first, since a kill may have preceded the commit's own sync: the files must not show what a
+// power loss would take back.
 func (s *Store) Replay(inFlightEnd, settled int64) error {
 	err := s.log.file.Sync()
 	if err == nil {
 		err = disk.SyncDir(s.dir)
 	}
 	if err != nil {
-		return fmt.Errorf("settle the last commit: %w", err)
+		return fmt.Errorf("sync the last commit: %w", err)
 	}
 	last, marked := &s.last, s.marked
 	err = s.log.each(s.boot, func(r *Record, followed bool) error {
@@ -141,7 +141,7 @@ func (s *Store) Replay(inFlightEnd, settled int64) error {
 			return nil // the next record is only written once the files show this one
 		}
 		return s.write(slices.DeleteFunc(r.Appends, func(l Line) (needless bool) {
-			if l.Kind == Queue { // it was settled, or the queue file was replaced since
+			if l.Kind == Queue { // needless if it was settled, or if the queue file was replaced since
 				return l.Generation != last.QueueGeneration || l.At < max(last.Cursor, inFlightEnd)
 			}
 			there := followed
@@ -154,7 +154,7 @@ func (s *Store) Replay(inFlightEnd, settled int64) error {
 	if err == nil {
 		err = s.show()
 	}
-	if err == nil && marked { // a new boot: the next transaction need not do this again
+	if err == nil && marked { // a new boot: a short journal saves the next transaction all this
 		err = s.shorten()
 	}
 	if err != nil {
@@ -171,7 +171,7 @@ func (s *Store) shorten() error {
 	r := s.last
 	r.Appends = nil
 	record := sumLine(r.encode())
-	if err := s.StillLocked(); err != nil { // otherwise commits of another process would go with the old journal
+	if err := s.StillLocked(); err != nil { // otherwise commits of another process would be lost with the old journal
 		return err
 	}
 	if err := disk.Publish(s.path(), fill(record), true); err != nil {
@@ -185,8 +185,8 @@ func (s *Store) shorten() error {
 		return err
 	}
 	s.log.end = int64(len(record))
-	// Not published along with the record: a kill before the directory's sync must leave a journal that the
-	// next transaction settles first.
+	// The mark is not published with the record: a kill before the directory's sync must leave a journal that the
+	// next transaction syncs and replays first.
 	return s.log.add(mark{Followed: r.Seq, Boot: s.boot})
 }
 

@@ -64,7 +64,7 @@ func with(dir string, f func(s *Store, l *Loaded) error) (err error) {
 	s := Open(filepath.Join(dir, queueFileName), lock, func(string, ...any) {})
 	defer func() { err = errors.Join(err, s.Close()) }()
 	l, err := s.Load()
-	if err == nil && !l.Settled {
+	if err == nil && !l.Followed {
 		err = s.Replay(0, l.Record.Cursor)
 	}
 	if err != nil {

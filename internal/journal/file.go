@@ -11,7 +11,7 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// File is one of the files beside the inbox. It is opened when it is first needed, and stays open until [File.Close].
+// File is a file beside the inbox. It is opened when it is first needed, and stays open until [File.Close].
 type File struct {
 	path     string
 	readOnly bool
@@ -35,8 +35,8 @@ func (f *File) Existing() (*disk.File, error) {
 	return f.open, err
 }
 
-// made returns the open file, created if it was missing, and its present size.
-func (f *File) made() (_ *disk.File, size int64, err error) {
+// openOrCreate returns the open file, created if it was missing, and its present size.
+func (f *File) openOrCreate() (_ *disk.File, size int64, err error) {
 	if f.open != nil {
 		info, err := f.open.Stat()
 		return f.open, info.Size, err
@@ -88,8 +88,7 @@ func Reading(path string, read func(f *disk.File) error) error {
 	return errors.Join(read(f), f.Close())
 }
 
-// Seen is how far a file was read, and what it looked like then. It tells later whether the same file has at
-// most grown.
+// Seen is how far a file was read, and what it looked like then. It later shows whether the same file has at most grown.
 type Seen struct {
 	File   string `json:"file"` // the file's identity, "" if there was no file
 	Off    int64  `json:"end"`
@@ -104,8 +103,8 @@ func SeenUpTo(f *disk.File, off int64) (Seen, error) {
 	return Seen{f.Identity(), off, f.Info().Mtime, before, f.Info().Size}, err
 }
 
-// In returns the offset from which to go on reading a file. It is 0 unless the file is the one that was seen
-// and still has the bytes that were read.
+// In returns the offset at which to continue reading a file. It is 0 unless the file is the one that was seen and still
+// has the bytes that were read.
 func (s Seen) In(f *disk.File) (int64, error) {
 	now := f.Info()
 	if s.File != f.Identity() || now.Size < s.Size || now.Size == s.Size && now.Mtime != s.Mtime {
@@ -127,7 +126,7 @@ func before(f *disk.File, off int64) (string, error) {
 	return lines.ID(b[:n]), err
 }
 
-// EndOf returns the end of the last whole line of a file that may not exist.
+// EndOf returns the Seen of a file, which may not exist, up to the end of its last whole line.
 func EndOf(path string) (s Seen, err error) {
 	err = Reading(path, func(f *disk.File) error {
 		off, err := lines.Start(f, f.Info().Size)
@@ -140,7 +139,8 @@ func EndOf(path string) (s Seen, err error) {
 }
 
 // Advance visits the lines of a file behind those that were seen, and moves s behind the last whole one. First it calls
-// begin with how many bytes it will read. anew says that these are all, and with a file that is gone there are none.
+// begin with the number of bytes that it will read. anew means that it reads the file from its start; a file that is
+// gone has no bytes.
 func (s *Seen) Advance(path string, begin func(unread int64, anew bool) error, visit lines.Visit) (err error) {
 	f, err := OpenState(path)
 	if err != nil {

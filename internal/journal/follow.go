@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// write puts the lines of one commit in their places. With fresh none of them is there yet; otherwise it
-// writes only what is missing.
+// write puts the lines of one commit in their places. fresh means that none of them is there yet; otherwise write adds
+// only what is missing.
 func (s *Store) write(all []Line, settled int64, fresh bool) error {
 	var by [Queue + 1][]Line
 	var unscheduled []string // ids of scheduled lines that are settled
@@ -35,8 +35,8 @@ func (s *Store) write(all []Line, settled int64, fresh bool) error {
 	return s.unschedule(unscheduled)
 }
 
-// show writes the cursor and the entry in flight, and marks the record as followed. The cursor comes first:
-// in between, an entry in flight before the cursor reads as answered, which it is.
+// show writes the cursor and the entry in flight, and marks the record as followed. The cursor comes first: until the
+// entry in flight is replaced, it stands before the cursor and so counts as answered, which it is.
 func (s *Store) show() error {
 	cursor := strconv.AppendInt(nil, s.last.Cursor, 10)
 	if err := s.cursor.overwrite(cursor, 0); err != nil {
@@ -68,12 +68,12 @@ func (s *Store) show() error {
 	return s.shorten()
 }
 
-// overwrite replaces a small file's content in place, which costs far less than a new file and a rename. A
-// reader sees no difference if the new content is not shorter, or if pad (unless 0) fills it up; otherwise a
-// new file is published. After a kill during the write the journal restores the content.
+// overwrite replaces a small file's content in place, which costs far less than a new file and a rename. pad, unless 0,
+// fills up content that is shorter than before; without pad a new file is published. After a kill during the write the
+// journal restores the content.
 func (f *File) overwrite(content []byte, pad byte) error {
 	const maxPad = 64 << 10
-	open, size, err := f.made()
+	open, size, err := f.openOrCreate()
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,12 @@ func (f *File) overwrite(content []byte, pad byte) error {
 	return open.WriteAt(content, 0)
 }
 
-// writeFile writes the lines of one file, all at once if none is there yet.
+// writeFile writes the lines of one file, in one write if none of them is there yet.
 func (s *Store) writeFile(k Kind, all []Line) error {
 	if len(all) == 0 {
 		return nil
 	}
-	f, size, err := s.files[k].made()
+	f, size, err := s.files[k].openOrCreate()
 	if err != nil {
 		return err
 	}
@@ -123,8 +123,8 @@ func (s *Store) writeFile(k Kind, all []Line) error {
 	return nil
 }
 
-// unschedule removes lines from .scheduled.jsonl by their ids, because their entries are in the queue by now,
-// or were canceled. It is durable when it returns, since they must not be appended again.
+// unschedule removes lines from .scheduled.jsonl by their ids, because their entries are in the queue by now or were
+// canceled. The removal is durable when unschedule returns: the lines must not be appended again.
 func (s *Store) unschedule(ids []string) error {
 	if len(ids) == 0 {
 		return nil
@@ -160,9 +160,9 @@ func (s *Store) unschedule(ids []string) error {
 	return errors.Join(file.Close(), disk.Rename(path, file.path))
 }
 
-// missing returns what a file lacks of a committed line, and its offset: the whole line, the end that a killed write
-// did not reach, or the bytes that a power loss left as zeros. It returns nothing if the line is there. If something
-// else stands at the line's offset, somebody has changed the file since, and the line may stand anywhere.
+// missing returns the part of a committed line that a file lacks, and the offset for it: the whole line, the end that a
+// killed write did not reach, or the bytes that a power loss left as zeros. It returns nothing if the line is there. If
+// something else stands at the line's offset, somebody has changed the file since, and the line may be anywhere.
 func missing(f *disk.File, l Line) (rest []byte, at int64, err error) {
 	info, err := f.Stat()
 	if err != nil {

@@ -2,11 +2,13 @@ package journal
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path/filepath"
 	"runtime/debug"
+	"sort"
 
 	"heartbeat/internal/disk"
 	"heartbeat/internal/flat"
@@ -14,17 +16,16 @@ import (
 )
 
 const (
-	// Size is the size to which a new journal is filled with zeros. A record that overwrites zeros is synced
-	// in one step, whereas a growing file needs its new length synced too.
+	// Size is the length of a new journal, filled up with zeros. A record that overwrites zeros is synced in one
+	// step, whereas a growing file needs its new length synced too.
 	Size = 256 << 10
 	// trimSize is how far the records may reach before the journal is shortened.
 	trimSize = Size - 16<<10
 
 	journalBlock = 4 << 10
+	// sumLen is how many hex digits of a record's SHA-256 stand before it.
+	sumLen = 16
 )
-
-// sumLen is how many hex digits of a record's SHA-256 stand before it.
-const sumLen = 16
 
 // log is .inbox-journal: a line for each commit, `SUM JSON`. The last whole line with a valid sum is the
 // state; anything behind it was never synced, so nobody acted on it. A mark, which is not synced, follows
@@ -46,8 +47,8 @@ func openLog(path string, open func(string) (*disk.File, error)) (*log, error) {
 	return &log{}, fmt.Errorf("read journal: %w", err)
 }
 
-// last reads the newest record, from the end of the file and no further back than it must. A nil record means
-// that nothing was ever committed.
+// last reads the newest record, backwards from the end of the file and no further than it must. A nil record means that
+// nothing was ever committed.
 func (j *log) last() (st *Record, m *mark, err error) {
 	if j.file == nil || j.file.Info().Size == 0 {
 		return nil, nil, nil
@@ -58,7 +59,7 @@ func (j *log) last() (st *Record, m *mark, err error) {
 	}
 	for span := int64(2 * journalBlock); ; span *= 8 {
 		if span > largeRecord {
-			// The record has a long line in it: give memory back before reading more.
+			// The record holds a long line: give memory back before reading more.
 			defer debug.FreeOSMemory()
 			debug.FreeOSMemory()
 			span = size
@@ -85,28 +86,22 @@ func (j *log) last() (st *Record, m *mark, err error) {
 	}
 }
 
-// written finds an offset behind the last record and not far behind it. No record holds a zero byte, so
-// blocks that begin with one are unused.
-func (j *log) written() (int64, error) {
+// written returns an offset behind the last record, less than a block behind it. No record holds a zero byte, so a
+// block that begins with one is unused. The first block is used.
+func (j *log) written() (_ int64, err error) {
 	size := j.file.Info().Size
-	used, unused := int64(0), (size+journalBlock-1)/journalBlock
-	var first [1]byte
-	for used+1 < unused {
-		middle := (used + unused) / 2
-		if _, err := j.file.ReadAt(first[:], middle*journalBlock); err != nil {
-			return 0, err
-		}
-		if first[0] == 0 {
-			unused = middle
-		} else {
-			used = middle
-		}
-	}
-	return min(size, unused*journalBlock), nil
+	blocks := int((size + journalBlock - 1) / journalBlock)
+	used := 1 + sort.Search(blocks-1, func(i int) bool {
+		var first [1]byte
+		_, failed := j.file.ReadAt(first[:], int64(i+1)*journalBlock)
+		err = cmp.Or(err, failed)
+		return first[0] == 0
+	})
+	return min(size, int64(used)*journalBlock), err
 }
 
-// newest finds the last record in the tail of a journal, and the mark behind it. end is where, within tail,
-// the last valid line ends.
+// newest finds the last record in the tail of a journal, and the mark behind it. whole means that the tail is the whole
+// journal. end is where in tail the last valid line ends.
 func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 	rest := tail
 	for {
@@ -124,7 +119,7 @@ func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 		}
 		switch {
 		case !ok: // never synced, or a mark that a power loss took
-		case isMark(body): // each boot adds a mark, and so does handing over
+		case isMark(body): // a record may have several: each boot adds one, and so does handing over
 			older := decodeMark(body)
 			if older == nil {
 				return nil, nil, 0
@@ -147,8 +142,8 @@ func newest(tail []byte, whole bool) (st *Record, m *mark, end int64) {
 	}
 }
 
-// each calls f for every record up to the end of the last valid one. followed says that a mark of that boot
-// vouches for it.
+// each calls f for every record up to the end of the last valid one. followed means that a mark of that boot vouches
+// for the record.
 func (j *log) each(boot string, f func(s *Record, followed bool) error) error {
 	all := make([]byte, j.end)
 	if _, err := j.file.ReadAt(all, 0); err != nil {

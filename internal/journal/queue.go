@@ -65,7 +65,7 @@ func (s *Store) writeQueue(all []Line, settled int64, fresh bool) (err error) {
 
 // noteAppended notes where the i-th line of a commit ends in the queue file.
 func (s *Store) noteAppended(i int, l Line, end int64) {
-	if i < len(s.appended) { // nobody asks about the lines of an earlier commit
+	if i < len(s.appended) { // else it is a line of an earlier commit
 		s.appended[i] = spanOf(l, end)
 	}
 }
@@ -80,7 +80,7 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 		return err
 	}
 	s.changed = true
-	if at < q.Info().Size { // the end when missing looked: others may have appended since
+	if at < q.Info().Size { // the size as missing saw it: others may have appended since
 		return mend(q.File, rest, at)
 	}
 	if begun := at - l.At; begun > 0 && begun == l.size()-int64(len(rest)) {
@@ -96,8 +96,8 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 	return nil
 }
 
-// finish writes the rest of a line that a kill, or a full disk, cut off at the end of the file. If somebody
-// appends before that, the parts of the line become blank, and the line is written once more.
+// finish writes the rest of a line that a kill or a full disk cut off at the end of the file. If somebody appends first,
+// both parts of the line become blank, and finish writes the whole line once more.
 func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
 	if at, err = q.Append(rest); err != nil || at == end {
 		return at, err
@@ -113,17 +113,17 @@ func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error)
 // Producers append without the lock, and some write a line in parts: its text and then its newline, or a
 // buffer at a time. Such a part may arrive between the check of the queue file's end and the appending call.
 // So the end is checked again after the call, and a part that arrived in between is moved behind heartbeat's
-// lines, where its writer continues it. That takes one write, of bytes that are all there, and changes no
-// offsets but those of the part and of heartbeat's lines.
+// lines, where its writer continues it. The move is one write of bytes that the file already has, and changes
+// only the offsets of the part and of heartbeat's lines.
 
 // movedMost bounds the part of a line that is moved.
 const movedMost = 4 << 20
 
-// add appends b, whole lines, and returns their final offset. looked is where the file ended when it was
-// found to end in a whole line.
-func (q *queueFile) add(b []byte, looked int64) (at int64, err error) {
+// add appends b, whole lines, and returns their final offset. known is an offset at which the file was seen to end in a
+// whole line.
+func (q *queueFile) add(b []byte, known int64) (at int64, err error) {
 	at, err = q.Append(b)
-	if err != nil || at == looked {
+	if err != nil || at == known {
 		return at, err
 	}
 	start, whole, err := q.unfinished(at)
@@ -147,13 +147,13 @@ func (q *queueFile) add(b []byte, looked int64) (at int64, err error) {
 	return at + 1, err
 }
 
-// unfinished finds the start of an unfinished line before at. It returns -1 if the line cannot be moved,
-// because it was already delivered or is too long. whole says that there is none.
+// unfinished finds the start of an unfinished line before at. It returns -1 if the line cannot be moved because it was
+// already delivered or is too long. whole means that there is no such line.
 func (q *queueFile) unfinished(at int64) (start int64, whole bool, err error) {
 	from := min(at, max(q.settled, at-movedMost))
 	start, err = lines.Start(io.NewSectionReader(q, from, at-from), at-from)
 	if err != nil {
-		return 0, false, fmt.Errorf("look at what %s ended in: %w", q.Path(), err)
+		return 0, false, fmt.Errorf("read the end of %s: %w", q.Path(), err)
 	}
 	if start > 0 {
 		return from + start, from+start == at, nil
@@ -169,7 +169,7 @@ func (q *queueFile) unfinished(at int64) (start int64, whole bool, err error) {
 func (q *queueFile) exchange(start, middle, end int64) error {
 	b := make([]byte, end-start)
 	if _, err := q.ReadAt(b, start); err != nil {
-		return fmt.Errorf("put lines of %s apart: %w", q.Path(), err)
+		return fmt.Errorf("separate lines of %s: %w", q.Path(), err)
 	}
 	part := bytes.Clone(b[:middle-start])
 	copy(b[copy(b, b[middle-start:]):], part)
@@ -187,13 +187,13 @@ func blankOut(f *disk.File, from, to int64) error {
 	return mend(f, bytes.Repeat([]byte{'\n'}, int(to-from)), from)
 }
 
-// tellingPrefix is how much of a line by heartbeat tells it from any other: the line begins with the entry's id.
+// tellingPrefix is how many bytes tell a line of heartbeat's from any other: the line begins with the entry's id.
 const tellingPrefix = 32
 
-// unglue handles a commit whose first line is nowhere in the queue file: it takes the part that is there out
-// of the line that it was glued to. A kill may have come before somebody's part of a line was moved behind
-// it, or while it was written. mended says that all lines are in place afterwards. Requeued or scheduled
-// lines of others cannot be told from what they are glued to, so those begin with a newline.
+// unglue handles a commit whose first line is nowhere in the queue file: it separates what there is of the commit's
+// lines from the part of somebody's line that they were glued to. A kill may have come while heartbeat's lines were
+// written, or before that part was moved behind them. mended means that all lines are in place. Requeued and scheduled
+// lines cannot be told from what they are glued to, so those begin with a newline.
 func (q *queueFile) unglue(all []Line) (mended bool, err error) {
 	first := all[0].JSON
 	if first == nil {

@@ -27,16 +27,16 @@ type Record struct {
 	Totals json.RawMessage
 	// Account is what was spent, and the uncharged turns of the sessions.
 	Account json.RawMessage
-	// Reread says which lines may have been settled before a restore.
+	// Reread is which lines may have been settled before a restore.
 	Reread json.RawMessage
-	// Replaced says when and why the queue file was found to be another file.
+	// Replaced is when and why the queue file was found to be another file.
 	Replaced json.RawMessage
 	// SelfEnqueued counts the entries that agents sent, and how many more are admitted.
 	SelfEnqueued json.RawMessage
 	// Checks names the checks of the wiring that reported last, separated by commas.
 	Checks string
 
-	// Ends says where each append-only file ends after this commit.
+	// Ends are where each append-only file ends after this commit.
 	Ends [len(kinds)]End
 	// Appends are the lines that this commit adds.
 	Appends []Line
@@ -69,7 +69,7 @@ type Sighting struct {
 	SyncedTo int64
 	// Punching is the end of the hole that is being made in the queue file, 0 for none.
 	Punching int64
-	// Reached says since when the waiting lines are in the queue file.
+	// Reached is since when the waiting lines have been in the queue file.
 	Reached json.RawMessage
 	// QueueGeneration increases when the queue file turns out to be another file.
 	QueueGeneration int
@@ -160,8 +160,8 @@ func (l Line) Bytes() []byte {
 
 func (l Line) size() int64 { return int64(len(l.Bytes())) }
 
-// mark says that the files followed record Followed, in that boot: after a power loss the files may be older
-// than the mark.
+// mark means that the files followed the record Followed. That holds within the mark's boot: after a power loss the files
+// may be older than the mark.
 type mark struct {
 	Followed int64
 	Boot     string
@@ -179,8 +179,8 @@ func joined(all []Line) (b []byte, follow bool) {
 	return b, follow
 }
 
-// members lists the members of a record in the order in which they are written. The appends follow: they are
-// most of a long record, and are only read when lines must be restored.
+// members lists the members of a record in the order in which they are written, except the appends, which come last:
+// they are most of a long record, and are read only when lines must be restored.
 func (r *Record) members(c flat.Codec) {
 	c.Count("v", &r.Version)
 	c.Int("seq", &r.Seq)

@@ -43,13 +43,13 @@ type appendFile struct {
 	name string
 	// end and generation are the members of a record that say how long the file is and how often it was rotated.
 	end, generation string
-	// synced says that lines are durable before their mark. A line that is missing despite a mark was then
-	// removed by an operator, and must not come back. For other files, only a mark of this boot shows that.
+	// synced means that lines are durable before their mark. If a line is missing despite a mark, an operator
+	// removed it, and it must not come back. For other files only a mark of this boot proves that.
 	synced bool
 	// ours says that only heartbeat writes the file and trusts its content. A file from a copy or a
 	// repository does not count.
 	ours bool
-	// late says that a record omits the members while there is no file, as records do that are older than the file.
+	// late means that records omit the members while there is no file: earlier releases did not know the file.
 	late bool
 }
 
@@ -121,11 +121,11 @@ func Names() []string {
 	return names
 }
 
-// ErrCorrupt says that a state file has invalid content.
+// ErrCorrupt means that a state file has invalid content.
 var ErrCorrupt = lines.ErrCorrupt
 
-// ErrUncertain says that a commit's sync failed, and so did undoing the commit: after a power loss it may or
-// may not have happened.
+// ErrUncertain means that a commit's sync failed, and so did undoing the commit: after a power loss the commit may or may
+// not be there.
 var ErrUncertain = errors.New("commit uncertain")
 
 // Store is the files of one inbox, as one transaction uses them. It is not safe for concurrent use.
@@ -154,8 +154,8 @@ type Store struct {
 // Span is a byte range of the queue file.
 type Span struct{ Start, End int64 }
 
-// Open names the files beside a queue file, and opens none. lock is the inbox's lock, which the caller holds;
-// with nil the files are only read. warn is given sentences, for a person, about what was found and repaired.
+// Open names the files beside a queue file, and opens none. lock is the inbox's lock, which the caller holds; with nil
+// the files are only read. warn gets sentences for a person about what was found and repaired.
 func Open(queue string, lock *disk.Lock, warn func(format string, args ...any)) *Store {
 	s := &Store{dir: filepath.Dir(queue), queue: queue, lock: lock, warn: warn, boot: machine.BootID(), log: &log{}}
 	s.cursor, s.inFlight = s.file(CursorName), s.file(InFlightName)
@@ -189,8 +189,8 @@ func (s *Store) Responded() (bool, error) {
 type Loaded struct {
 	Record  *Record
 	Version Version
-	// Settled says that the other files show the record, or that there is none.
-	Settled bool
+	// Followed means that the other files show the record, or that there is no record.
+	Followed bool
 }
 
 // Version tells one state of the journal from the next.
@@ -214,14 +214,14 @@ func (s *Store) Load() (*Loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Loaded{Record: r, Settled: r == nil}
+	l := &Loaded{Record: r, Followed: r == nil}
 	if r == nil {
 		l.Record = new(Record)
 	}
 	l.Version.Seq = l.Record.Seq
 	if s.marked = m != nil; s.marked {
 		l.Version.marked, l.Version.boot = true, m.Boot
-		l.Settled = l.Settled || m.Boot == s.boot
+		l.Followed = l.Followed || m.Boot == s.boot
 		l.Record.Handed = l.Record.Handed || m.Handed
 	}
 	s.last = *l.Record
@@ -252,8 +252,8 @@ func (s *Store) Close() error {
 	return err
 }
 
-// StillLocked returns an error if the lock file was removed meanwhile. Otherwise two transactions could take
-// back each other's commits.
+// StillLocked returns an error if the lock file was removed meanwhile: two transactions could then take back each
+// other's commits.
 func (s *Store) StillLocked() error {
 	if err := s.lock.Check(); err != nil {
 		return fmt.Errorf("another transaction may be under way, so nothing more was changed: leave the lock file alone, and try again: %w", err)
