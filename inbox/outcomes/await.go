@@ -12,8 +12,8 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// ErrGone says that an awaited entry left the inbox without a result or a dead letter: it was dropped, or the
-// inbox was truncated or replaced.
+// ErrGone means that an awaited entry left the inbox without a result or a dead letter: it was dropped, or the inbox
+// was truncated or replaced.
 var ErrGone = errors.New("the entry is gone")
 
 // Outcome is how an entry ended. Exactly one member is set.
@@ -22,9 +22,9 @@ type Outcome struct {
 	DeadLetter *inbox.DeadLetter `json:"dead_letter,omitempty"`
 }
 
-// Await returns once the entry of a receipt from [inbox.Inbox.Append] was answered or became a dead letter. An
-// error that matches [ErrGone] says that neither will happen. Await watches file events, looks again every
-// poll (a second if 0), and holds no lock. When ctx ends it reads the outcomes one last time.
+// Await returns once the entry of a receipt from [inbox.Inbox.Append] was answered or became a dead letter. An error
+// that matches [ErrGone] means that neither will happen. Await watches file events, also checks every poll (a second if
+// 0), and holds no lock. When ctx ends it reads the outcomes one last time.
 func Await(ctx context.Context, b *inbox.Inbox, r inbox.Receipt, poll time.Duration) (_ Outcome, err error) {
 	a := awaiting{box: b, entry: r}
 	defer func() { err = errors.Join(err, a.results.Close(), a.deadLetters.Close()) }()
@@ -35,7 +35,7 @@ func Await(ctx context.Context, b *inbox.Inbox, r inbox.Receipt, poll time.Durat
 		a.deadLetters, err = tailFrom(b.DeadLetterPath(), deadLetters)
 	}
 	for ; err == nil; err = a.await(ctx, w) {
-		err = a.look(ctx)
+		err = a.check(ctx)
 		if (errors.Is(err, inbox.ErrLocked) || machine.Passes(err)) && ctx.Err() == nil {
 			err = nil // it only delays the outcome
 		}
@@ -43,7 +43,7 @@ func Await(ctx context.Context, b *inbox.Inbox, r inbox.Receipt, poll time.Durat
 			break
 		}
 	}
-	// An outcome that has just come is worth more than the error.
+	// An outcome that has just arrived is worth more than the error.
 	late := err != nil && ctx.Err() != nil && a.deadLetters != nil && a.readOutcomes() == nil && a.outcome != (Outcome{})
 	if err != nil && !late {
 		return Outcome{}, fmt.Errorf("wait for the entry %q: %w", r.ID, err)
@@ -74,14 +74,13 @@ func (a *awaiting) await(ctx context.Context, w *inbox.Watcher) error {
 	return nil
 }
 
-// look reads new outcomes, and checks that the entry can still have one.
-func (a *awaiting) look(ctx context.Context) error {
+// check reads new outcomes, and returns [ErrGone] if the entry has none and can no longer get one.
+func (a *awaiting) check(ctx context.Context) error {
 	// Twice, because finishing the last commit may put the entry into the inbox.
 	for range 2 {
 		there, settling, err := a.stillThere(ctx)
 		if err == nil && !there && settling {
-			// The settling commit has not reached the files: its process still works, or was killed.
-			_, err = a.box.MakeGood(ctx)
+			_, err = a.box.MakeGood(ctx) // the process of the settling commit may have been killed
 		}
 		if err == nil {
 			err = a.readOutcomes()
@@ -112,7 +111,7 @@ func (a *awaiting) readOutcomes() error {
 	})
 }
 
-// isFirst reports whether a line is of the entry, and nothing was found before it.
+// isFirst reports whether a line is the entry's, and no outcome was found before.
 func (a *awaiting) isFirst(l []byte) bool {
 	return a.outcome == (Outcome{}) && flat.Value(l).Get("entry_id").Text() == a.entry.EntryID
 }

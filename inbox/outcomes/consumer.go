@@ -1,6 +1,7 @@
 package outcomes
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,7 @@ import (
 type Consumer struct {
 	Name  string    `json:"name"`
 	Since time.Time `json:"since"`
-	// Had is how many it was handed, the last of them at LastAt.
+	// Had is how many items the consumer was handed, the last of them at LastAt.
 	Had         int64      `json:"had"`
 	LastAt      *time.Time `json:"last_at,omitempty"`
 	Results     Place      `json:"results"`
@@ -59,8 +60,8 @@ const (
 	maxBeside = 100_000
 )
 
-// ErrConsumerGone says that the lock file was removed, so that another process may be handing over results
-// under the same name.
+// ErrConsumerGone means that the lock file was removed, so that another process may be handing over results under the
+// same name.
 var ErrConsumerGone = disk.ErrLockGone
 
 // CheckConsumer returns an error for a name that is not valid.
@@ -69,7 +70,7 @@ func CheckConsumer(name string) error {
 		return (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && r != '-' && r != '_'
 	}
 	if name == "" || len(name) > maxConsumerName || strings.ContainsAny(name[:1], "-_") || strings.ContainsFunc(name, foreign) {
-		return fmt.Errorf("%q is no name of a consumer: give it up to %d letters, digits, - and _, the first of them a letter or a digit", name, maxConsumerName)
+		return fmt.Errorf("%q is not a valid name for a consumer: give it up to %d letters, digits, - and _, the first of them a letter or a digit", name, maxConsumerName)
 	}
 	return nil
 }
@@ -88,7 +89,7 @@ func Consumers(b *inbox.Inbox) (all []Consumer, err error) {
 		err = fmt.Errorf("more than %d files are in %s: move away what does not belong to the inbox", maxBeside, b.Dir())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for consumers: %w", err)
+		return nil, fmt.Errorf("list consumers: %w", err)
 	}
 	slices.Sort(names)
 	for _, n := range names {
@@ -110,12 +111,11 @@ func readConsumer(b *inbox.Inbox, name string) (c Consumer, err error) {
 		return c, err
 	}
 	if err := json.Unmarshal(data, &c); err != nil || c.Name != name || c.Results.Off < 0 || c.DeadLetters.Off < 0 {
-		return Consumer{}, fmt.Errorf("%s does not say how far the consumer has come (%w): heartbeat results --forget %s, and it begins anew", consumerFile(b, name), errors.Join(err, errNoConsumer), name)
+		return Consumer{}, fmt.Errorf("%s does not say how far the consumer has come (%w): heartbeat results --forget %s, and it begins anew",
+			consumerFile(b, name), cmp.Or(err, errors.New("it is not a consumer's file")), name)
 	}
 	return c, nil
 }
-
-var errNoConsumer = errors.New("it is no file of a consumer")
 
 // ForgetConsumer removes a consumer, which must not be running.
 func ForgetConsumer(ctx context.Context, b *inbox.Inbox, name string) error {
@@ -139,12 +139,12 @@ func ForgetConsumer(ctx context.Context, b *inbox.Inbox, name string) error {
 func lockConsumer(ctx context.Context, b *inbox.Inbox, name string, wait time.Duration) (*disk.Lock, error) {
 	lock, err := disk.AcquireLock(ctx, consumerFile(b, name)+consumerLock, wait)
 	if errors.Is(err, disk.ErrLocked) {
-		err = fmt.Errorf("another process hands over results as %q: end that one, or take another name: %w", name, err)
+		err = fmt.Errorf("another process hands over results as %q: end that one, or choose another name: %w", name, err)
 	}
 	return lock, err
 }
 
-// Behind is how many results and dead letters the consumer has yet to be handed.
+// Behind returns how many results and dead letters the consumer has yet to be handed.
 func Behind(b *inbox.Inbox, c Consumer) (n int, err error) {
 	if c.Err != nil {
 		return 0, c.Err

@@ -57,8 +57,8 @@ type head struct {
 	place Place
 }
 
-// Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or with
-// fresh only with later ones. Consume waits for another process of the same name; wait 0 means as long as ctx allows.
+// Consume starts a consumer. A new consumer begins with the oldest results and dead letters that are kept, or if fresh
+// is set, with the next ones. Consume waits for another process of the same name; wait 0 means as long as ctx allows.
 func Consume(ctx context.Context, b *inbox.Inbox, name string, fresh bool, wait time.Duration) (_ *Consuming, err error) {
 	if err := CheckConsumer(name); err != nil {
 		return nil, err
@@ -154,7 +154,7 @@ func (c *Consuming) Next() (*Handover, error) {
 	// A commit's lines are in all files before the next commit. So once a line is seen in one file,
 	// everything committed before it is found in the other.
 	for _, kind := range []journal.Kind{results, letters, results} {
-		if err := c.look(kind); err != nil {
+		if err := c.findHead(kind); err != nil {
 			return nil, err
 		}
 	}
@@ -164,7 +164,7 @@ func (c *Consuming) Next() (*Handover, error) {
 	return nil, nil
 }
 
-// first is the file whose head was committed first. One commit adds results before dead letters.
+// first returns the file whose head was committed first. One commit adds results before dead letters.
 func (c *Consuming) first() journal.Kind {
 	r, l := c.heads[journal.Results], c.heads[journal.DeadLetters]
 	if r == nil || l != nil && l.At.Before(r.At) {
@@ -173,8 +173,8 @@ func (c *Consuming) first() journal.Kind {
 	return journal.Results
 }
 
-// look finds the next item of a file, unless it is known.
-func (c *Consuming) look(kind journal.Kind) error {
+// findHead finds the next item of a file, unless it is known.
+func (c *Consuming) findHead(kind journal.Kind) error {
 	if c.heads[kind] != nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (c *Consuming) look(kind journal.Kind) error {
 			fileOf(c.box, kind), c.state.Name))
 	}
 	if found == nil {
-		*place = next // past lines that are not handed over
+		*place = next // behind lines that are not handed over
 		return nil
 	}
 	found.place = next
@@ -205,7 +205,7 @@ func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Hando
 	if kind == journal.DeadLetters {
 		h.Kind = HandedLetter
 	}
-	l, _, ok := inbox.ParseLetter(line) // what is read here, results have too
+	l, _, ok := inbox.ParseLetter(line) // results have the same members, as far as they are used here
 	if !ok {                            // a member of a result has the wrong type
 		l.EntryID = flat.Value(line).Get("entry_id").Text() // whenOf found it
 	}
@@ -215,8 +215,8 @@ func (c *Consuming) handover(kind journal.Kind, line []byte, at time.Time) Hando
 	return h
 }
 
-// Done says that the item of [Consuming.Next] was taken. If Save fails, it counts all the same, and a later
-// [Consuming.Save] writes it.
+// Done records that the consumer took the item of [Consuming.Next]. If saving that fails, it counts all the same, and a
+// later [Consuming.Save] writes it.
 func (c *Consuming) Done() error {
 	kind := c.first()
 	now := now(c.box)
@@ -227,7 +227,8 @@ func (c *Consuming) Done() error {
 	return c.Save()
 }
 
-// Failed records that the item was not taken. patience is how long that may last before a person must be told.
+// Failed records that the consumer did not take the item. patience is how long that may last before a person must be
+// told.
 func (c *Consuming) Failed(why error, patience time.Duration) error {
 	key, text := c.heads[c.first()].Key, strings.ToValidUTF8(why.Error(), "\uFFFD")
 	if f := c.state.Failing; f == nil || f.Key != key {

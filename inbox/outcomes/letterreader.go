@@ -21,7 +21,7 @@ import (
 const (
 	// searchSpan bounds how much of the dead letters is read under the lock.
 	searchSpan = 1 << 20
-	// maxPasses bounds how often a reading starts over without the lock, so that it ends even if somebody keeps
+	// maxPasses bounds how often the file is read without the lock, so that this ends even if somebody keeps
 	// filling or replacing the file.
 	maxPasses = 100
 )
@@ -50,7 +50,7 @@ type known struct {
 	canceled, streamed, answered bool
 }
 
-// spot is one more than where a line begins, 0 for none.
+// spot is the offset of a line plus one, 0 for none.
 type spot int64
 
 // mark returns the mark that stands there, an empty one if the line was edited since.
@@ -65,7 +65,8 @@ func (s spot) mark(f *disk.File) (m inbox.LetterMark, err error) {
 	return m, err
 }
 
-// moment is a time in nanoseconds since 1970. One that cannot be said so is the first or the last, and no time the first.
+// moment is a time in nanoseconds since 1970. The zero time and times before that range are the first moment, times
+// after it the last.
 type moment int64
 
 const noMoment = moment(math.MinInt64)
@@ -92,8 +93,8 @@ func (r *LetterReader) Read() (warnings []string, err error) {
 	return r.warnings(), nil
 }
 
-// Update reads what is new, in a transaction. If that is much, or the file did more than grow, the error
-// matches [ErrMore]: close the transaction, and call Read first.
+// Update reads what is new, in a transaction. If there is much to read, or the file did more than grow, the error
+// matches [inbox.ErrMore]: close the transaction, and call Read first.
 func (r *LetterReader) Update(_ *inbox.Tx) error {
 	if r.passes < maxPasses {
 		return r.advance(searchSpan)
@@ -127,7 +128,7 @@ func (r *LetterReader) reading(read func(f *disk.File) error) error {
 	return lettersError(journal.Reading(fileOf(r.box, journal.DeadLetters), read))
 }
 
-// Each visits every letter that was read, in the order of the file and each of them once, until visit returns false.
+// Each visits every letter that was read, once and in the order of the file, until visit returns false.
 func (r *LetterReader) Each(visit func(inbox.Letter) bool) error {
 	return r.reading(func(f *disk.File) error {
 		failed := r.stillThere(f)
@@ -155,7 +156,7 @@ func (r *LetterReader) stillThere(f *disk.File) error {
 	return nil
 }
 
-// marks returns the marks of a letter, read where they stand: a late reply may be long, and a time in any zone.
+// marks reads the marks of a letter from the file: known keeps no late reply, which may be long, and no time zone.
 func (l known) marks(f *disk.File) (inbox.LetterMark, error) {
 	m, err := l.replied.mark(f)
 	requeued, failed := l.requeued.mark(f)
@@ -166,7 +167,7 @@ func (l known) marks(f *disk.File) (inbox.LetterMark, error) {
 
 var sumSeed = maphash.MakeSeed()
 
-// sumOf stands for a name or an id of any length, 0 for none.
+// sumOf returns a number that stands for a name or an id of any length, 0 for none.
 func sumOf(text string) uint64 {
 	if text == "" {
 		return 0
@@ -213,8 +214,8 @@ func (r *LetterReader) note(off int64, l []byte, whole bool) {
 // maxReason is how many bytes are kept of a reason. Those that heartbeat gives are shorter.
 const maxReason = 64
 
-// add merges a line with what is known of its letter. Of several lines of one letter the first counts, and so does the
-// first late reply.
+// add merges a line with what is known of its letter. If several lines are the same letter, the first counts. The first
+// late reply counts too.
 func (r *LetterReader) add(line letterLine, off int64) {
 	name := sumOf(line.name)
 	l := r.letters[name]
@@ -235,7 +236,7 @@ func (r *LetterReader) add(line letterLine, off int64) {
 		l.streamed, l.canceled = line.streamed, line.reason == inbox.ReasonCanceled
 		reason := inbox.Reason(strings.ToValidUTF8(string(line.reason[:min(len(line.reason), maxReason)]), "")) // it may end within a rune
 		i := slices.Index(r.reasons, reason)
-		if i < 0 { // beyond the largest number all reasons share one
+		if i < 0 { // all reasons beyond the largest index share that one
 			i = min(len(r.reasons), math.MaxUint8)
 			r.reasons = append(r.reasons[:i], inbox.Reason(strings.Clone(string(reason))))
 		}
@@ -262,8 +263,8 @@ func (r *LetterReader) warnings() (all []string) {
 	return all
 }
 
-// advance continues the reading. If there is more to read than that, it reads nothing, and the error matches
-// [ErrMore].
+// advance continues the reading. If there are more than most bytes to read, it reads nothing, and the error matches
+// [inbox.ErrMore].
 func (r *LetterReader) advance(most int64) error {
 	err := r.seen.Advance(fileOf(r.box, journal.DeadLetters), func(unread int64, anew bool) error {
 		if unread > most {

@@ -18,9 +18,9 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Purge removes dead letters, given by [inbox.Letter].Letter, with their marks and the files that hold their bytes,
-// and returns those that existed. It is durable when it returns. A kill leaves all of the letters or none,
-// but perhaps some of those files. The letters that stay are copied without the lock.
+// Purge removes dead letters, given by [inbox.Letter].Letter, with their marks and the files that hold their bytes, and
+// returns those that existed. The removal is durable when Purge returns. A kill leaves all of the letters or none, but
+// perhaps some of those files. The letters that stay are copied without the lock.
 func Purge(ctx context.Context, b *inbox.Inbox, letters []inbox.Letter) (purged []inbox.Letter, warnings []string, err error) {
 	gone, there := map[string]bool{}, map[string]bool{}
 	for _, l := range letters {
@@ -53,7 +53,7 @@ func Purge(ctx context.Context, b *inbox.Inbox, letters []inbox.Letter) (purged 
 	return purged, warnings, nil
 }
 
-// letterLine is what a quick look tells about a line of .dead-letter.jsonl: a letter, or a mark on one.
+// letterLine is what glance reads of a line of .dead-letter.jsonl: a letter, or a mark on one.
 type letterLine struct {
 	name     string
 	id       string    // the id that the sender gave a letter's entry
@@ -64,7 +64,7 @@ type letterLine struct {
 	inbox.LetterMark
 }
 
-// glance is [inbox.ParseLetter] in a fraction of the time for lines that heartbeat wrote, as nearly all are.
+// glance is a part of [inbox.ParseLetter], in a fraction of the time for lines that heartbeat wrote.
 func glance(l []byte) letterLine {
 	var m *flat.Members
 	if bytes.HasPrefix(l, []byte(`{"entry_id":"`)) {
@@ -128,7 +128,7 @@ type LetterCount struct {
 	Warnings []string // about invalid lines
 }
 
-// All returns the sum.
+// All returns the number of open letters.
 func (c LetterCount) All() (n int) {
 	for _, of := range c.Open {
 		n += of
@@ -148,7 +148,7 @@ func CountLetters(b *inbox.Inbox) (LetterCount, error) {
 	return c, err
 }
 
-// openLetters reads all letters, and finds out which are open: see [LetterCount].
+// openLetters reads all letters, and determines which are open: see [LetterCount].
 func openLetters(b *inbox.Inbox) (r *LetterReader, warnings []string, err error) {
 	r = NewLetterReader(b)
 	if warnings, err = r.Read(); err != nil {
@@ -157,7 +157,7 @@ func openLetters(b *inbox.Inbox) (r *LetterReader, warnings []string, err error)
 	return r, warnings, r.findAnswered(time.Time{})
 }
 
-// isOpen reports whether this is an open letter, once [LetterReader.findAnswered] has looked.
+// isOpen reports whether this is an open letter. Call [LetterReader.findAnswered] first.
 func (l known) isOpen() bool {
 	return l.letter != 0 && l.requeued == 0 && l.accepted == 0 && !l.canceled && !l.answered
 }

@@ -44,8 +44,8 @@ var errRotated = errors.New("somebody keeps rotating it: try again later")
 // run rewrites the file. It is durable when it returns; a kill leaves the old file or the new one.
 func (w *rewriting) run(ctx context.Context) (warnings []string, err error) {
 	for try := 0; ; try++ {
-		again, said, err := w.attempt(ctx)
-		warnings = append(warnings, said...)
+		again, more, err := w.attempt(ctx)
+		warnings = append(warnings, more...)
 		if err == nil && again && try == rewriteTries {
 			err = errRotated
 		}
@@ -86,9 +86,8 @@ func (w *rewriting) attempt(ctx context.Context) (again bool, warnings []string,
 			return false, nil, err
 		}
 	}
-	if w.dropped == 0 && w.purged == nil { // a letter that is purged may be the last line, without its newline
-		// An earlier process may have been killed before this sync.
-		return false, nil, disk.SyncDir(w.box.Dir())
+	if w.dropped == 0 && w.purged == nil { // a purged letter may be the last line, without its newline
+		return false, nil, disk.SyncDir(w.box.Dir()) // an earlier process may have been killed before its own sync
 	}
 	t, err := w.box.Begin(ctx)
 	if err != nil {
@@ -111,8 +110,8 @@ func (w *rewriting) copyWithoutLock() error {
 	})
 }
 
-// copyOn continues to the end of the file. It leaves out a last line without its newline, which may still be
-// growing, unless all is set.
+// copyOn continues the copy to the end of the file. Unless all is set, it leaves out a last line without its newline,
+// which may still grow.
 func (w *rewriting) copyOn(f *disk.File, all bool) error {
 	if f.Info().Size < w.from {
 		return nil // publish notices
@@ -158,17 +157,17 @@ func (w *rewriting) publish(t *inbox.Tx) (again, published bool, err error) {
 	return false, err == nil, err
 }
 
-// holding keeps lines from being trimmed that consumers have yet to be handed: what stands behind the first of
-// their places, with the line before it, by which they find the place.
+// holding keeps the lines that consumers have yet to be handed from being trimmed: those behind the earliest of the
+// consumers' places, and the line before that, by which a consumer finds its place.
 type holding struct {
 	box    *inbox.Inbox
 	kind   journal.Kind
 	wanted func(line []byte) bool // true for lines that stay anyway
 
-	consumers []string // by name
-	behind    []string // those that were not handed all
-	// A line that is younger than after, or has one of the hashes, is behind a place, or before it. all says that
-	// such a line came, and that all others stay.
+	consumers []string // their names
+	behind    []string // those that were not handed everything
+	// A line younger than after is behind a place. A line whose hash is in last is right before one. From the first
+	// such line on, all is set and every line stays.
 	after time.Time
 	last  map[string]bool
 	all   bool
@@ -177,7 +176,7 @@ type holding struct {
 	removed int // lines that go, except the marks of dead letters
 }
 
-// begin finds the consumers. Call keep afterwards for each line of the file, in order.
+// begin reads the consumers' places. Call keep afterwards for each line of the file, in order.
 func (h *holding) begin() error {
 	*h = holding{box: h.box, kind: h.kind, wanted: h.wanted, last: map[string]bool{}}
 	consumers, err := h.known()
@@ -249,7 +248,7 @@ func (h *holding) notes() []string {
 		words.Count(h.unread, "line of "+path+" stays", "lines of "+path+" stay"), strings.Join(h.behind, " or "))}
 }
 
-// Trimming says what [Trim] removed.
+// Trimming is what [Trim] removed.
 type Trimming struct {
 	Results     int      `json:"results"`
 	DeadLetters int      `json:"dead_letters"`
@@ -293,8 +292,8 @@ func Trim(ctx context.Context, b *inbox.Inbox, before time.Time) (n Trimming, er
 		*counts[i], err = rewrite(kind, func(line []byte) bool {
 			l := flat.Value(line)
 			at, err := time.Parse(time.RFC3339, cmp.Or(l.Get("acknowledged_at").Text(), l.Get("at").Text()))
-			comes := at.After(began) && !at.After(now(b)) // nobody may have seen it
-			return err != nil || comes || !at.Before(before) || !json.Valid(line)
+			isNew := at.After(began) && !at.After(now(b)) // nobody may have seen it
+			return err != nil || isNew || !at.Before(before) || !json.Valid(line)
 		})
 		if err != nil {
 			return n, err
@@ -316,9 +315,9 @@ func spaceOf(b *inbox.Inbox) (space int64, err error) {
 	return space, nil
 }
 
-// closedBefore names the letters that were closed before that time, and that are to go together with their
-// marks, and marks without a letter. A letter whose entry was answered since is trimmed along with that result,
-// because without the result it would count as open again.
+// closedBefore returns the names, as sums, of the letters that were closed before that time, and of letters of which
+// only marks are left. A letter whose entry was answered since is trimmed along with that result: without the result
+// the letter would count as open again.
 func closedBefore(b *inbox.Inbox, before time.Time) (gone map[uint64]bool, err error) {
 	r := NewLetterReader(b)
 	if _, err := r.Read(); err != nil {

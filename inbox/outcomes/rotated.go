@@ -68,7 +68,7 @@ func EachBehind(p Place, path string, when When, visit func(line []byte, at time
 // reading is one call of [EachBehind].
 type reading struct {
 	path  string
-	files []*disk.File // those that are open
+	files []*disk.File // all open: the current file, and rotated ones
 	place Place
 	when  When
 	visit func(line []byte, at time.Time) bool
@@ -80,8 +80,8 @@ const (
 	slack = time.Minute
 )
 
-// openRotated opens the files that look like rotated copies by their names. They are opened behind the current
-// file, and so have all that was committed before what is read of that.
+// openRotated opens the files whose names look like those of rotated copies. It opens them after the current file: so
+// they have everything that was committed before the lines of that.
 func (r *reading) openRotated() error {
 	dir, name := filepath.Split(r.path)
 	names, _, err := disk.Names(filepath.Clean(dir), maxBeside)
@@ -95,7 +95,7 @@ func (r *reading) openRotated() error {
 		}
 		f, err := disk.OpenRead(filepath.Join(dir, n))
 		if err != nil {
-			continue // not one of heartbeat's files
+			continue // it is not one of heartbeat's files
 		}
 		if last := time.Unix(0, f.Info().Mtime).Add(slack); last.Before(r.place.At) && f.Identity() != r.place.File || len(r.files) > maxRotated {
 			_ = f.Close() // only read
@@ -114,8 +114,8 @@ func rotated(rest string) bool {
 	return !slices.Contains([]string{".tmp", ".gz", ".xz", ".bz2", ".zst"}, filepath.Ext(rest))
 }
 
-// search finds the place in one of the files, and reads on from there through the younger ones. missed says
-// that no file has it; then the younger lines of every file are read.
+// search finds the place in one of the files, and reads from there on, and then the younger files. missed means that no
+// file has the place; search then reads the younger lines of every file.
 func (r *reading) search(current *disk.File) (missed bool, err error) {
 	from, off, err := r.find(current)
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *reading) find(current *disk.File) (from *disk.File, off int64, err erro
 	for _, anywhere := range []bool{false, true} {
 		for _, f := range r.files {
 			off, there, err := r.place.in(f, anywhere)
-			if there || err != nil && f == current { // another file may be none of heartbeat's
+			if there || err != nil && f == current { // an error of another file does not matter: it may not be heartbeat's
 				return f, off, err
 			}
 		}
@@ -151,8 +151,8 @@ func (r *reading) find(current *disk.File) (from *disk.File, off int64, err erro
 	return nil, 0, nil
 }
 
-// younger returns the files whose first line is younger than the place, oldest first, or without the file of
-// the place all that have lines. The current file is the last.
+// younger returns the files whose first line is younger than the place, oldest first, and the current file last. If no
+// file has the place (from is nil), it returns all files that have lines.
 func (r *reading) younger(from, current *disk.File) (all []*disk.File) {
 	begun := map[*disk.File]time.Time{}
 	for _, f := range r.files {

@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Tail reads the lines that are added to an append-only file, even if somebody rotates it away, trims it or
-// creates it anew. It takes no lock.
+// Tail reads the lines that are added to an append-only file, even if somebody rotates the file away, trims it or
+// creates it anew. A Tail takes no lock.
 type Tail struct {
 	path  string
 	file  *disk.File
@@ -57,8 +57,8 @@ func openTail(path string, from func(f *disk.File) (int64, error)) (*Tail, error
 	return t, nil
 }
 
-// Lines calls f for every whole line that was added since; the line is valid until f returns. A file that was
-// replaced or rewritten is read behind the last line read, if it has that line, and otherwise from its start.
+// Lines calls f for every whole line that was added since the last call; the line is valid until f returns. In a file
+// that was replaced or rewritten, reading continues behind the last line read, or at the start if that line is gone.
 func (t *Tail) Lines(f func(line []byte)) error {
 	if err := t.drain(f); err != nil {
 		return err
@@ -70,8 +70,7 @@ func (t *Tail) Lines(f func(line []byte)) error {
 	if t.file != nil && current.Identity() == t.file.Identity() {
 		return current.Close()
 	}
-	err = t.drain(f) // lines that came before the old file was moved away
-	err = errors.Join(err, t.file.Close())
+	err = errors.Join(t.drain(f), t.file.Close()) // lines may have come before the old file was moved away
 	t.file = current
 	if err != nil {
 		return err
@@ -155,8 +154,8 @@ func placeAt(f *disk.File, off int64) (p Place, err error) {
 	return p, err
 }
 
-// in returns where the place is in a file, and whether it is there: either in a file that is as it was when
-// the place was noted, or with anywhere in one that holds the line before the place.
+// in returns the place's offset in a file, and whether the file has it. Without anywhere, the file must have at most
+// grown since the place was noted. With anywhere, it needs to hold the line before the place.
 func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error) {
 	if !anywhere {
 		off, err = p.Seen.In(f)
@@ -177,8 +176,8 @@ func (p Place) in(f *disk.File, anywhere bool) (off int64, there bool, err error
 	return off, there, err
 }
 
-// read visits the whole lines that a file had when it was last looked at, from an offset on and until visit
-// returns false. It moves the place behind them.
+// read visits the whole lines that a file had at its last Stat, from an offset on and until visit returns false. It
+// moves the place behind them.
 func (p *Place) read(f *disk.File, off int64, visit func(start int64, line []byte) bool) (more bool, err error) {
 	more, end := true, off
 	err = lines.EachRecord(io.NewSectionReader(f, off, max(0, f.Info().Size-off)), off, func(start, to int64, l []byte, whole bool) bool {
