@@ -22,7 +22,8 @@ type Account struct {
 	// Today and Total are the charges of that day and of all time. Outside is the part of Total that belongs
 	// to no entry, so the entries cost Total less Outside.
 	Today, Total, Outside price.Amount
-	// dayBegan and dayEnds limit Day in the time zone that began it, in seconds since 1970. Earlier releases noted the end.
+	// dayBegan and dayEnds limit Day in the time zone that began it, in seconds since 1970. Earlier releases noted the
+	// end.
 	dayBegan, dayEnds int64
 	// DayLimit is the limit for one day that the hook reported last.
 	DayLimit json.RawMessage
@@ -94,8 +95,8 @@ func (a *Account) Session(id string) *SessionTurns {
 	return nil
 }
 
-// front moves a session to the front and returns it. If there are too many, the last one is dropped that is not the session
-// of the entry in flight: that entry's limits hold only while the account has its turns.
+// front moves a session to the front and returns it. Of too many sessions it drops the last, but never that of the
+// entry in flight, whose limits hold only while the account has its turns.
 func (m *Money) front(s SessionTurns) *SessionTurns {
 	a := m.changeAccount()
 	a.forget(s.ID)
@@ -119,8 +120,8 @@ type Booking struct {
 	Before price.Amount
 	// Line is the line for .costs.jsonl, nil for none.
 	Line []byte
-	// From and Since are the offset and the time at which the uncharged rest begins. Stated and Ledger are
-	// the new values of [SessionTurns]. Rest says that the rest belongs to the same turn.
+	// From and Since are the offset and the time at which the uncharged rest begins. Stated and Ledger are the new
+	// values of [SessionTurns]. Rest means that the rest belongs to the same turn.
 	From, Since, Stated int64
 	Ledger              string
 	Rest                bool
@@ -183,7 +184,7 @@ func (d *Delivery) spending(amount price.Amount) *Delivery {
 	return &with
 }
 
-// Uncharged is the cost so far of a turn that is not charged yet. Its models are set where there is only one, too.
+// Uncharged is the cost so far of a turn that is not charged yet. Its models are set even if there is only one.
 type Uncharged struct {
 	price.Line
 	Before price.Amount // the part that was spent before [Money.DayBegan]
@@ -258,7 +259,7 @@ func (m *Money) day(a *Account) string {
 
 // add counts a charge on that day.
 func (a *Account) add(day string, amount price.Amount, outside bool) {
-	if !a.is(day) {
+	if !a.isOn(day) {
 		a.Day, a.Today = day, price.Amount{}
 	}
 	a.Today, a.Total = a.Today.Plus(amount), a.Total.Plus(amount)
@@ -267,10 +268,10 @@ func (a *Account) add(day string, amount price.Amount, outside bool) {
 	}
 }
 
-// On returns what was charged on the day of that time, and what of open was spent on it. It knows only the last day
-// with a charge.
+// On returns what was charged on the day of that time, plus the part of open that was spent on it. The account knows
+// only the last day with a charge.
 func (a *Account) On(now time.Time, open ...Uncharged) (sum price.Amount) {
-	if a.lasts(now) || a.is(now.Local().Format(time.DateOnly)) {
+	if a.lasts(now) || a.isOn(now.Local().Format(time.DateOnly)) {
 		sum = a.Today
 	}
 	for _, o := range open {
@@ -284,9 +285,9 @@ func (a *Account) lasts(now time.Time) bool {
 	return a.Day != "" && now.Unix() < a.dayEnds && now.Unix() >= a.dayEnds-26*60*60
 }
 
-// is reports whether the account's day is that local date, or a later one of a time zone further east.
-// Otherwise processes in two time zones would begin a new day in turn, and no daily limit would hold.
-func (a *Account) is(day string) bool {
+// isOn reports whether the account's day is that local date, or a later date in a time zone further east. Otherwise
+// processes in two time zones would take turns to begin a new day, and no daily limit would hold.
+func (a *Account) isOn(day string) bool {
 	if a.Day <= day {
 		return a.Day == day
 	}
@@ -295,7 +296,7 @@ func (a *Account) is(day string) bool {
 	return err1 == nil && err2 == nil && kept.Sub(now) <= 2*24*time.Hour
 }
 
-// AcceptUnpriced makes a person's resume count today's use of models without a price as free. Otherwise a
+// AcceptUnpriced counts today's use of models without a price as free, because a person resumed delivery. Otherwise a
 // daily limit in dollars would hold delivery until midnight.
 func (m *Money) AcceptUnpriced() {
 	if m.readAccount().Today.Unpriced > 0 {
@@ -310,7 +311,7 @@ func (m *Money) NoteLimit(day json.RawMessage) {
 	}
 }
 
-// Midnight returns the end of the day that [Money.Today] counts: the local one, unless another time zone's still lasts.
+// Midnight returns the end of the day that [Money.Today] counts: the local day, unless another time zone's still lasts.
 func (m *Money) Midnight() time.Time {
 	now := m.tx.box.opts.Now()
 	if a := m.readAccount(); a.lasts(now) {
@@ -328,7 +329,7 @@ func (m *Money) DayBegan() time.Time {
 	return midnight(now.Local(), 0).UTC()
 }
 
-// midnight returns the first moment of the day that is so many days after now, in the time zone of now.
+// midnight returns the first moment of the day that comes days after that of now, in the time zone of now.
 func midnight(now time.Time, days int) time.Time {
 	y, m, d := now.Date()
 	return words.Showing(time.Date(y, m, d+days, 0, 0, 0, 0, time.UTC), now.Location())[0]
@@ -348,7 +349,7 @@ func (a *Account) encode() []byte {
 	return o.End()
 }
 
-// decodeAccount always returns an account, an empty one with an error.
+// decodeAccount returns an empty account after an error, and never nil.
 func decodeAccount(record []byte) (*Account, error) {
 	if len(record) == 0 {
 		return new(Account), nil

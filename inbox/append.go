@@ -20,12 +20,12 @@ const (
 	holdLock  = time.Second
 )
 
-// Append adds one entry at the end of the inbox, and creates the inbox with mode 0600 if there is none. After nil the
-// entry survives a power loss. After an error nothing was appended, unless the error matches [ErrUncertain].
+// Append adds one entry at the end of the inbox, and creates a missing inbox with mode 0600. Once Append has returned
+// nil, the entry survives a power loss. After an error nothing was appended, unless the error matches [ErrUncertain].
 //
-// If an entry with the same id and the same text exists, nothing is appended and the receipt says where that
-// entry is; metadata, times and limits may differ. If its text differs, the error matches [ErrOtherText].
-// Canceled entries do not count, and a dead letter may be sent again.
+// If an entry with the same id and the same text exists, nothing is appended and the receipt has the place of that
+// entry; metadata, times and limits may differ. If the text differs, the error matches [ErrOtherText]. Canceled entries
+// do not count, and a dead letter may be sent again.
 //
 // If the last line lacks its newline, Append waits until the file has not changed for settle and then ends
 // that line, so that two lines do not become one.
@@ -66,7 +66,7 @@ func (b *Inbox) appendAll(ctx context.Context, all []Message, settle time.Durati
 		}
 	}
 	for still := (Mark{}); len(receipts) < len(drafts); {
-		// A copy, since each try marks anew the drafts whose id is taken.
+		// A clone, since each try marks the drafts whose id is taken.
 		appended, err := b.appendDrafts(ctx, slices.Clone(drafts[len(receipts):]), still, &names, admit)
 		receipts = append(receipts, appended...)
 		if errors.Is(err, ErrTorn) {
@@ -182,7 +182,7 @@ func (t *Tx) leaveOutKnown(drafts []draft, names *nameSearch) error {
 			continue
 		}
 		p, there := known[d.ID]
-		if there && t.asksElse(p, d.text) {
+		if there && t.hasOtherText(p, d.text) {
 			return fmt.Errorf("the id %q is that of %w, which %s and whose text begins %q: it was not sent: choose another id, or send that text", d.ID, ErrOtherText, p.stands(), words.Brief(p.text))
 		}
 		if !there || p.where == setAside { // a second draft of this id finds this draft
@@ -235,13 +235,12 @@ type SelfEnqueued struct {
 	Left  float64   `json:"left"` // how many more the rate admitted then
 }
 
-// RateError says that agents have sent as many entries as the rate admits.
+// RateError means that agents have sent as many entries as the rate admits.
 type RateError struct {
 	PerHour int
 	After   time.Duration // until the next entry is admitted
 }
 
-// Error returns a sentence.
 func (e *RateError) Error() string {
 	return fmt.Sprintf("agents may send %d entries an hour into this inbox, and have: the next one may come in %v", e.PerHour, e.After.Round(time.Second))
 }
@@ -252,7 +251,7 @@ func (b *Inbox) AppendSelf(ctx context.Context, m Message, settle time.Duration,
 	return b.appendOne(ctx, m, settle, func(t *Tx) error { return t.countSelf(perHour) })
 }
 
-// countSelf takes one from the entries still admitted, which grow back over an hour.
+// countSelf counts an entry against the rate. The entries still admitted grow back over an hour.
 func (t *Tx) countSelf(perHour int) error {
 	now, most := t.box.utcNow(), float64(perHour)
 	s := kept[SelfEnqueued](t.st.SelfEnqueued)
@@ -260,7 +259,7 @@ func (t *Tx) countSelf(perHour int) error {
 		if s.Count == 0 || s.Left > most {
 			s.Left = most
 		}
-		// Abs: after the clock is set back, the lead that it had must not delay the next entry.
+		// Abs: if the clock was set back, the time until it has caught up must not delay the next entry.
 		s.Left = min(most, s.Left+most*now.Sub(s.Last).Abs().Hours())
 		if s.Left < 1 {
 			return &RateError{PerHour: perHour, After: time.Duration((1 - s.Left) / most * float64(time.Hour))}

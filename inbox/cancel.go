@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// ErrNotWaiting says that an entry no longer waits: it was delivered, settled or canceled, or another line
-// took its place.
+// ErrNotWaiting means that an entry no longer waits: it was delivered, settled or canceled, or another line took its
+// place.
 var ErrNotWaiting = errors.New("it no longer waits")
 
 // Cancel takes back an entry that waits in the queue or was given back to it. The next commit makes it a dead
@@ -79,8 +79,8 @@ func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 }
 
 const (
-	// maxCanceled bounds how many spans a journal record carries, canceledSpanBytes how long a span may be: a
-	// span is hashed when the cursor passes it.
+	// maxCanceled bounds the number of spans in a journal record. canceledSpanBytes bounds the length of a span,
+	// which is hashed when the cursor passes it.
 	maxCanceled       = 500
 	canceledSpanBytes = 8 << 20
 
@@ -91,9 +91,8 @@ const (
 type canceledSpan struct {
 	start, end int64
 	entries    int
-	// sum tells whether the entries are still there. For one entry it is the start of the entry_id, which
-	// identifies the entry even after an edit moved it. For several it is the start of a hash of their bytes.
-	// It is empty until the commit.
+	// sum recognises the entries. For one entry it is the start of the entry_id, which identifies the entry even
+	// after an edit moved it. For several it is the start of a hash of their bytes. It is empty until the commit.
 	sum string
 }
 
@@ -102,8 +101,8 @@ func byStart(s canceledSpan, at int64) int { return cmp.Compare(s.start, at) }
 // canceledSpans reads the spans of a record, which are in file order.
 func (t *Tx) canceledSpans() (all []canceledSpan) {
 	for _, f := range strings.Fields(strings.Trim(string(t.st.Canceled), `"`)) {
-		s, is := canceledSpanFrom(f)
-		if !is {
+		s, ok := canceledSpanFrom(f)
+		if !ok {
 			t.warn("the journal's note %q of canceled entries is invalid, and ignored", f)
 			continue
 		}
@@ -112,8 +111,8 @@ func (t *Tx) canceledSpans() (all []canceledSpan) {
 	return all
 }
 
-// canceledSpanFrom reads what encodeCanceled wrote. fmt's scanner would take a millisecond of a tick for the most spans.
-func canceledSpanFrom(text string) (s canceledSpan, is bool) {
+// canceledSpanFrom reads what encodeCanceled wrote. For maxCanceled spans, fmt.Sscanf would take a millisecond a tick.
+func canceledSpanFrom(text string) (s canceledSpan, ok bool) {
 	fields := strings.SplitN(text, "-", 4)
 	if len(fields) != 4 || fields[3] == "" {
 		return s, false
@@ -196,23 +195,22 @@ func (t *Tx) stillCanceled(s canceledSpan) (bool, error) {
 		return false, nil
 	}
 	sum, err := t.sumCanceled(s)
-	if err == io.EOF {
-		err = nil
-	}
-	return sum == s.sum, err
+	return sum == s.sum, ignoreEOF(err)
 }
 
-// keepCanceled has canceled entries passed where an edit moved them. Those that send wrote are told by their letters,
-// which also say whether they were requeued.
+// keepCanceled notes where an edit moved canceled entries, so that the cursor passes them there. It leaves out lines
+// that send wrote: their letters identify those, and also show whether they were requeued.
 func (t *Tx) keepCanceled() error {
 	var kept []canceledSpan
 	gone := map[string]bool{}
 	for _, s := range t.canceled {
-		if there, err := t.stillCanceled(s); err != nil {
+		there, err := t.stillCanceled(s)
+		switch {
+		case err != nil:
 			return err
-		} else if there {
+		case there:
 			kept = append(kept, s)
-		} else {
+		default:
 			gone[s.sum] = true
 		}
 	}

@@ -16,7 +16,7 @@ type CheckStatus string
 // The statuses. A check that waits for the end of the turn has an empty one.
 const (
 	CheckRuns   CheckStatus = "running"
-	CheckFailed CheckStatus = "failed"    // the entry goes on with the check's output, or is set aside
+	CheckFailed CheckStatus = "failed"    // the agent continues with the check's output, or the entry is set aside
 	CheckUnable CheckStatus = "unchecked" // the check could not be run, and is tried again
 	CheckPassed CheckStatus = "passed"
 )
@@ -24,7 +24,7 @@ const (
 // Check is a check that an entry must pass before it counts as answered: see package check. A delivery, a
 // [Result] and a [DeadLetter] carry it, nil if the entry has none.
 type Check struct {
-	Name    string      `json:"name"` // several with commas between them
+	Name    string      `json:"name"` // the names of several, separated by commas
 	Status  CheckStatus `json:"status,omitempty"`
 	Tries   int         `json:"tries,omitempty"`
 	Seconds float64     `json:"seconds,omitempty"` // of all tries
@@ -32,7 +32,7 @@ type Check struct {
 	Why     string      `json:"why,omitempty"`     // why it did not pass
 	// Since is when the status was reached.
 	Since *time.Time `json:"since,omitempty"`
-	// Untold says that the model has not been given the output yet.
+	// Untold means that the model has not been given the output yet.
 	Untold bool `json:"untold,omitempty"`
 	// By is the process that runs the check.
 	By *Waiter `json:"by,omitempty"`
@@ -115,7 +115,7 @@ const (
 	maxCheckName = 64
 )
 
-// CheckName returns an error that says why a name is not valid for a check.
+// CheckName returns an error if a name is not valid for a check.
 func CheckName(name string) error {
 	switch {
 	case name == "" || len(name) > maxCheckName:

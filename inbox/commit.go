@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// ErrUnfollowed says that a commit stands whose files do not show it. What it delivered must not be handed
-// over: until the files can follow, no answer can be recorded.
+// ErrUnfollowed means that a commit stands, but the files do not show it. Do not hand over what it delivered: until the
+// files can follow, no answer can be recorded.
 var ErrUnfollowed = errors.New("the files do not show the last commit")
 
 type unfollowed struct{ error }
@@ -108,11 +108,11 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 	return nil
 }
 
-// ReplaceFile puts a copy in place of an append-only file, and notes which letters are purged with that. Both
-// files are durable before.
+// ReplaceFile puts a copy in place of an append-only file, and notes the letters that are purged. Both files must be
+// durable already.
 //
-// The commit comes first and raises the file's generation. From then on older records of the journal do not
-// vouch for its lines, which would otherwise be restored.
+// The commit comes first and raises the file's generation: older records of the journal then no longer vouch for its
+// lines, which would otherwise be restored.
 func (t *Tx) ReplaceFile(kind journal.Kind, by string, purged []Letter) error {
 	for _, l := range purged {
 		t.forgetLate(l.Letter)
@@ -141,8 +141,8 @@ func (t *Tx) mayAppend() error {
 	return errors.Join(err, f.Close())
 }
 
-// syncQueue makes sure that a power loss cannot take back a line that was delivered or passed by the cursor.
-// Otherwise the cursor would be beyond the end, and everything would be read again.
+// syncQueue syncs lines that are delivered or that the cursor passes. If a power loss took such a line back, the cursor
+// would be beyond the end, and everything would be read again.
 func (t *Tx) syncQueue(next *journal.Record) error {
 	needed := max(next.Cursor, t.inFlightEnd())
 	another := t.file != nil && t.file.Identity() != next.SeenFile

@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Compaction says what [Inbox.Compact] gave back.
+// Compaction is what [Inbox.Compact] gave back.
 type Compaction struct {
 	To       int64    `json:"to_offset"`   // before it the inbox takes no space
 	Freed    int64    `json:"freed_bytes"` // just now
@@ -50,11 +50,11 @@ func (b *Inbox) Compact(ctx context.Context) (c Compaction, err error) {
 	return Compaction{To: to, Freed: max(0, before-t.file.Info().Space)}, nil // others may have appended
 }
 
-// ErrNoHoles says that the file system cannot free space in the middle of a file.
+// ErrNoHoles means that the file system cannot free space in the middle of a file.
 var ErrNoHoles = disk.ErrNoHoles
 
-// freeRange is the range that can be freed: from the end of the existing hole to the end of the last unneeded
-// line. It stays before the bytes that identify the file and before anything that may be delivered again.
+// freeRange returns the range that can be freed: from the end of the existing hole to the end of the last unneeded
+// line. It ends before the bytes that identify the file and before anything that may be delivered again.
 func (t *Tx) freeRange() (from, to int64, err error) {
 	if t.file == nil || t.st.Cursor == 0 || t.st.AnchorSum == "" {
 		return 0, 0, nil
@@ -87,7 +87,7 @@ func (t *Tx) makeHole() error {
 	if err := errors.Join(f.Close(), t.openFile()); err != nil {
 		return errors.Join(punched, err)
 	}
-	// Kept even if the commit fails, since the hole exists.
+	// These stay changed even if the commit fails, since the hole exists.
 	t.st.DigestStart, t.st.DigestEnd, t.st.Digest = t.st.Punching, t.st.Punching, ""
 	t.st.Punching, t.st.SeenMtime, t.dirty = 0, t.queueMark().Mtime, true
 	return errors.Join(punched, t.Commit())

@@ -227,7 +227,7 @@ func TestConsumersOfAName(t *testing.T) {
 	assert.Len(t, consumers(t, box), 1)
 	for _, name := range []string{"", "-x", "a/b", "a.b", "é", strings.Repeat("x", 41)} {
 		_, err := outcomes.Consume(t.Context(), box, name, false, 0)
-		assert.ErrorContains(t, err, "no name of a consumer", name)
+		assert.ErrorContains(t, err, "not a valid name for a consumer", name)
 	}
 }
 

@@ -3,6 +3,7 @@ package inbox
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"heartbeat/internal/money/price"
@@ -23,7 +24,7 @@ const (
 	ReasonFailed      Reason = "failed"         // its turn ended in an error: see Failure
 	ReasonExhausted   Reason = "attempts exhausted"
 	ReasonTooLong     Reason = "too long"      // over 64 MiB, or over 2 MiB with more than 64 KiB beside its prompt
-	ReasonDied        Reason = "delivery died" // the hook was killed three times while it took it up
+	ReasonDied        Reason = "delivery died" // the hook was killed three times while it read the entry
 	ReasonExpired     Reason = "expired"
 	ReasonCanceled    Reason = "canceled"
 	ReasonEmpty       Reason = "empty"
@@ -51,9 +52,9 @@ type DeadLetter struct {
 	ID       string                     `json:"id,omitempty"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	RawLine
-	// RawFile names a file beside this one for content that does not fit into JSON. If raw_line is empty, the file
-	// holds the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered instead.
-	RawFile     string     `json:"raw_file,omitempty"` // the file with the line; beside a raw_line, with its text
+	// RawFile names a file beside this one for content that is too long for JSON. If raw_line is empty, the file holds
+	// the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered instead.
+	RawFile     string     `json:"raw_file,omitempty"`
 	StartOffset int64      `json:"start_offset"`
 	EndOffset   int64      `json:"end_offset"`
 	Attempts    int        `json:"attempts"`
@@ -167,18 +168,17 @@ func (s SetAside) String() string {
 	return fmt.Sprintf("%d entries, the first of them %s, are dead letters, %s", s.Count, s.Entry, s.Reason)
 }
 
-// AddSetAside adds up what several transactions set aside, one element for each reason.
+// AddSetAside adds to all what more transactions set aside, and keeps one element for each reason.
 func AddSetAside(all []SetAside, more ...SetAside) []SetAside {
-next:
 	for _, m := range more {
-		for i := range all {
-			if s := &all[i]; s.Reason == m.Reason {
-				s.Count += m.Count
-				s.Start, s.End = min(s.Start, m.Start), max(s.End, m.End)
-				continue next
-			}
+		i := slices.IndexFunc(all, func(s SetAside) bool { return s.Reason == m.Reason })
+		if i < 0 {
+			all = append(all, m)
+			continue
 		}
-		all = append(all, m)
+		s := &all[i]
+		s.Count += m.Count
+		s.Start, s.End = min(s.Start, m.Start), max(s.End, m.End)
 	}
 	return all
 }

@@ -32,7 +32,7 @@ type Delivery struct {
 	Unterminated bool            `json:"unterminated,omitempty"` // the line had no newline
 	TextFile     string          `json:"text_file,omitempty"`    // the file with a long text
 	Evidence     json.RawMessage `json:"evidence,omitempty"`     // the hook's own
-	FirstSeq     int64           `json:"first_seq,omitempty"`    // of an earlier delivery
+	FirstSeq     int64           `json:"first_seq,omitempty"`    // of the first delivery, if that is an earlier one
 	// Spent is what was charged to the entry so far, in all its deliveries.
 	Spent price.Amount `json:"-"`
 	// Took is how long earlier deliveries of the entry were worked on: see [Tx.Worked].
@@ -40,7 +40,7 @@ type Delivery struct {
 	Course
 }
 
-// Course is what became known of a delivery since.
+// Course is what became known of a delivery after it was handed over.
 type Course struct {
 	Failure  *Failure  `json:"failure,omitempty"`
 	Verdict  *Verdict  `json:"verdict,omitempty"`
@@ -67,7 +67,7 @@ func (f *Failure) String() string {
 	return f.Error + ": " + f.Message
 }
 
-// Why is a dead letter's reason, with what failed. A word that both begin with stands once.
+// Why returns a dead letter's reason, with what failed. If both have the same name, it stands once.
 func (r Reason) Why(f *Failure) string {
 	switch {
 	case f == nil:
@@ -78,7 +78,7 @@ func (r Reason) Why(f *Failure) string {
 	return fmt.Sprintf("%s (%s)", r, f)
 }
 
-// Recipient says to whom an entry is delivered. Every field is optional and opaque to this package.
+// Recipient is to whom an entry is delivered. Every field is optional, and opaque to this package.
 type Recipient struct {
 	SessionID, PromptID string
 	Evidence            json.RawMessage
@@ -106,12 +106,7 @@ func (d *Delivery) ID() string {
 }
 
 // first returns the commit of the entry's first delivery.
-func (d *Delivery) first() int64 {
-	if d.FirstSeq != 0 {
-		return d.FirstSeq
-	}
-	return d.DeliveredSeq
-}
+func (d *Delivery) first() int64 { return cmp.Or(d.FirstSeq, d.DeliveredSeq) }
 
 // label is the entry's name in messages.
 func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -61,27 +60,20 @@ func (e Entry) Limits() json.RawMessage { return e.Metadata[limitsMember] }
 // Spent returns what the entry's earlier deliveries cost, as far as known, and how long they were worked on.
 func (e Entry) Spent() (cost price.Amount, took time.Duration) { return e.spent, e.took }
 
-// timeMember reads a member that should be a time, zero if it is not one.
+// timeMember returns a member that should be a time, zero if it is none.
 func (e Entry) timeMember(member string) time.Time {
-	raw, ok := e.Metadata[member]
-	if !ok {
-		return time.Time{}
-	}
-	at, err := time.Parse(`"`+time.RFC3339+`"`, string(raw))
-	if err != nil {
-		return time.Time{}
-	}
+	at, _ := time.Parse(`"`+time.RFC3339+`"`, string(e.Metadata[member])) // zero after an error
 	return at
 }
 
 // Raw returns the entry's line as it is in the inbox, without its end.
 func (e Entry) Raw() RawLine { return rawLineOf(e.raw) }
 
-// SentAt is when `send` appended the entry; zero if the line does not say.
+// SentAt returns when `send` appended the entry; zero if the line has no such time.
 func (e Entry) SentAt() time.Time { return e.timeMember(sentAtMember) }
 
-// QueuedAt is when `send` put the entry into the inbox, or when a scheduled entry was due; zero if the line
-// does not say.
+// QueuedAt returns when `send` put the entry into the inbox, or when a scheduled entry was due; zero if the line has no
+// such time.
 func (e Entry) QueuedAt() time.Time {
 	sent, due := e.SentAt(), e.timeMember(notBeforeMember)
 	if !sent.IsZero() && due.After(sent) {
@@ -98,10 +90,7 @@ func decodeEntry(raw []byte) Entry {
 }
 
 func decodeLine(raw []byte) (id, text string, meta map[string]json.RawMessage) {
-	if !utf8.Valid(raw) {
-		raw = []byte(toUTF8(raw))
-	}
-	raw = bytes.TrimPrefix(raw, byteOrderMark)
+	raw = bytes.TrimPrefix(lines.Valid(raw), byteOrderMark)
 	trimmed := bytes.TrimSpace(raw)
 	switch {
 	case len(trimmed) == 0:
@@ -119,20 +108,20 @@ func decodeLine(raw []byte) (id, text string, meta map[string]json.RawMessage) {
 
 func decodeEnvelope(raw []byte) (id, text string, meta map[string]json.RawMessage, ok bool) {
 	m, err := flat.Parse(raw)
-	if err != nil || !m.IsString("prompt") || flat.TooDeep(raw) {
+	if err != nil || !m.IsString(promptMember) || flat.TooDeep(raw) {
 		return "", "", nil, false
 	}
-	taken := []string{"prompt"}
-	if said := m.String(idMember); m.IsString(idMember) && CheckID(said) == nil {
-		id, taken = said, append(taken, idMember)
+	decoded := []string{promptMember}
+	if own := m.String(idMember); m.IsString(idMember) && CheckID(own) == nil {
+		id, decoded = own, append(decoded, idMember)
 	}
-	m.Without(taken, func(name string, raw []byte) {
+	m.Without(decoded, func(name string, raw []byte) {
 		if meta == nil {
 			meta = map[string]json.RawMessage{}
 		}
 		meta[name] = raw
 	})
-	return id, m.String("prompt"), meta, true
+	return id, m.String(promptMember), meta, true
 }
 
 // Members of an envelope that heartbeat itself reads or writes.
@@ -146,7 +135,10 @@ const (
 	checkMember     = "check"
 )
 
-// RawLine is an entry's line, without its line end. Base64 is the exact bytes where Text has U+FFFD for some.
+// ownMembers are all of these: a sender's metadata has other names.
+var ownMembers = []string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember, checkMember}
+
+// RawLine is an entry's line, without its line end. Base64 has the exact bytes if Text has U+FFFD in place of some.
 type RawLine struct {
 	Text   string `json:"raw_line"`
 	Base64 string `json:"raw_base64,omitempty"`
@@ -156,10 +148,10 @@ func rawLineOf(b []byte) RawLine {
 	if utf8.Valid(b) {
 		return RawLine{Text: string(b)}
 	}
-	return RawLine{Text: toUTF8(b), Base64: base64.StdEncoding.EncodeToString(b)}
+	return RawLine{Text: string(lines.Valid(b)), Base64: base64.StdEncoding.EncodeToString(b)}
 }
 
-// Bytes is the exact line.
+// Bytes returns the exact line.
 func (r RawLine) Bytes() ([]byte, error) {
 	if r.Base64 == "" {
 		return []byte(r.Text), nil
@@ -171,7 +163,7 @@ func (r RawLine) Bytes() ([]byte, error) {
 	return b, nil
 }
 
-// exact is the exact line, or its readable form if somebody edited the other.
+// exact returns the exact line, or its readable form if somebody broke the Base64.
 func (r RawLine) exact() []byte {
 	raw, err := r.Bytes()
 	if err != nil {
@@ -180,14 +172,14 @@ func (r RawLine) exact() []byte {
 	return raw
 }
 
-// wideMeans is the message of a wide line's dead letter.
-const wideMeans = "it is a line of UTF-16 or UTF-32, as PowerShell's > and >> write it, or stands in an inbox that begins so: " +
+// wideMessage is the message of a wide line's dead letter.
+const wideMessage = "it is a line of UTF-16 or UTF-32, as PowerShell's > and >> write it, or stands in an inbox that begins so: " +
 	"save the text as UTF-8 and send that, or send the file: `heartbeat send --batch FILE --format lines` reads one that begins with a byte order mark"
 
-// wide reports whether a line is part of UTF-16 or UTF-32. Such a line cannot be taken for text: the byte of
-// a line break also occurs inside other characters, so the file splits in wrong places and an agent might be
-// told something else. The fragments may be plain letters. In a file that begins with such a byte order mark,
-// only JSON is known to be no fragment.
+// wide reports whether a line is part of UTF-16 or UTF-32. Such a line must not be delivered: the byte of a line break
+// also occurs inside other characters, so the file splits in wrong places, and the agent might read something else. The
+// fragments may be plain letters: in a file that begins with such a byte order mark, only JSON certainly is no
+// fragment.
 func (t *Tx) wide(raw []byte) bool {
 	zeros := bytes.Count(raw, []byte{0})
 	switch text := bytes.TrimSpace(raw); {
@@ -220,8 +212,6 @@ func wideMark(b []byte) bool {
 	b = bytes.TrimPrefix(b, []byte{0, 0})
 	return len(b) >= 2 && (b[0] == 0xFF && b[1] == 0xFE || b[0] == 0xFE && b[1] == 0xFF)
 }
-
-func toUTF8(b []byte) string { return strings.ToValidUTF8(string(b), "\uFFFD") }
 
 // entryID names an entry by its line, without the line end.
 func entryID(raw []byte) string { return lines.ID(raw) }

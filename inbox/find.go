@@ -18,15 +18,15 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// place says where an entry is.
+// place is where an entry is.
 type place struct {
 	where      string // a Receipt's Found
 	entryID    string
 	start, end int64      // in the queue file, both 0 where it is not there
 	notBefore  *time.Time // of a scheduled entry
 
-	// text is what the entry asks for. With part it is only the beginning, or it stands for a text in a file.
-	// The whole line may still be in the queue file, at from.
+	// text is the entry's text. If part is set, it is only the beginning, or stands for a text in a file. The whole
+	// line may still be in the queue file, at from.
 	text     string
 	part     bool
 	from, to int64
@@ -35,7 +35,7 @@ type place struct {
 	at       time.Time // of an answer
 }
 
-// stands completes a sentence with where the entry is.
+// stands returns the end of a sentence that begins with the entry: where it is.
 func (p place) stands() string {
 	switch {
 	case p.ahead:
@@ -48,8 +48,8 @@ func (p place) stands() string {
 	return "is " + p.where
 }
 
-// asksElse reports whether the entry at a place is known to have another text.
-func (t *Tx) asksElse(p place, text string) bool {
+// hasOtherText reports whether the entry at a place certainly has another text.
+func (t *Tx) hasOtherText(p place, text string) bool {
 	if !p.part {
 		return p.text != text
 	}
@@ -65,10 +65,10 @@ func (t *Tx) asksElse(p place, text string) bool {
 // setAside is the where of a dead letter, which is never a [Receipt]'s Found.
 const setAside = "dead letter"
 
-// ErrTwin says that another entry does what a letter asks for.
+// ErrTwin means that another entry does what a letter asks for.
 var ErrTwin = errors.New("another entry has its id and its text")
 
-// Twins finds entries that have the ids of letters. Each search goes on from the one before.
+// Twins finds entries that have the ids of letters. Each search continues where the last one ended.
 type Twins struct{ nameSearch }
 
 // Twins searches for entries with those ids, without the lock.
@@ -85,7 +85,7 @@ func (s *Twins) Of(t *Tx, l Letter) error {
 	}
 	found, err := s.find(t, map[string]bool{l.ID: true})
 	p, there := found[l.ID]
-	if err != nil || !there || p.where == setAside || p.where == FoundAnswered && p.at.Before(l.DeadLetteredAt) || t.asksElse(p, l.Text()) {
+	if err != nil || !there || p.where == setAside || p.where == FoundAnswered && p.at.Before(l.DeadLetteredAt) || t.hasOtherText(p, l.Text()) {
 		return err
 	}
 	return fmt.Errorf("requeue %s: %w and %s, so the work would be done twice: to have that, send the text under another id", l.Letter, ErrTwin, p.stands())
@@ -99,8 +99,8 @@ func (t *Tx) find(ids map[string]bool) (map[string]place, error) {
 	return found, err
 }
 
-// findScheduled calls note for each scheduled entry until note returns false. goOn says that it never did.
-func (t *Tx) findScheduled(note func(string, place) bool) (goOn bool, err error) {
+// scanScheduled calls note for each scheduled entry until note returns false. goOn means that it never did.
+func (t *Tx) scanScheduled(note func(string, place) bool) (goOn bool, err error) {
 	goOn = true
 	err = t.box.EachScheduled(func(s Scheduled) bool {
 		at := s.NotBefore
@@ -130,8 +130,8 @@ func (t *Tx) scanQueue(from int64, needle string, note func(id string, p place, 
 	})
 }
 
-// StillWaits reports whether the entry of a receipt waits, is in flight or is scheduled. It notes in the receipt where
-// the entry stands now.
+// StillWaits reports whether the entry of a receipt waits, is in flight or is scheduled. It updates the entry's place
+// in the receipt.
 func (v *View) StillWaits(r *Receipt) (there bool, err error) {
 	t := v.tx
 	if slices.ContainsFunc(t.unsettled(), func(d *Delivery) bool { return d.EntryID == r.EntryID }) {
@@ -149,7 +149,7 @@ func (v *View) StillWaits(r *Receipt) (there bool, err error) {
 		}
 		return !there
 	}
-	goOn, err := t.findScheduled(note)
+	goOn, err := t.scanScheduled(note)
 	if err == nil && goOn {
 		err = t.scanQueue(t.st.Cursor, r.ID, func(id string, p place, _ bool) bool { return note(id, p) })
 	}
@@ -189,8 +189,8 @@ func mayHold(l []byte, needle string) bool {
 	return needle == "" || bytes.Contains(l, []byte(needle)) || bytes.IndexByte(l, '\\') >= 0
 }
 
-// nameSearch is the result of a search for ids, and how far it got in the queue file and the outcome files.
-// Another search goes on from there.
+// nameSearch is the result of a search for ids, and how far the search came in the queue file and the outcome files.
+// The next search continues there.
 type nameSearch struct {
 	ids        map[string]bool
 	generation int // of the queue file
@@ -202,7 +202,7 @@ type nameSearch struct {
 	answered, aside outcomes
 }
 
-// needle is the only id, "" for several.
+// needle returns the only id, "" if there are several.
 func (l *nameSearch) needle() string {
 	if len(l.ids) == 1 {
 		for id := range l.ids {
@@ -212,7 +212,7 @@ func (l *nameSearch) needle() string {
 	return ""
 }
 
-// outcomes are the finds in the results, or in the dead letters.
+// outcomes is what was found in the results, or in the dead letters.
 type outcomes struct {
 	seen  journal.Seen
 	found map[string]place
@@ -255,7 +255,7 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 			})
 		}
 	}
-	if _, err := t.findScheduled(note); err != nil {
+	if _, err := t.scanScheduled(note); err != nil {
 		return nil, err
 	}
 	for id := range ids {
@@ -274,7 +274,7 @@ func (l *nameSearch) find(t *Tx, ids map[string]bool) (map[string]place, error) 
 }
 
 func (l *nameSearch) searchQueue(t *Tx) error {
-	from, known := t.st.Cursor, false // known says that the file is the one that was searched before
+	from, known := t.st.Cursor, false // known means that the file is the one that was searched before
 	if t.file != nil && l.generation == t.st.QueueGeneration && l.cursor <= t.st.Cursor {
 		off, err := l.seen.In(t.file)
 		if err != nil {

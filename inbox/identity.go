@@ -9,15 +9,16 @@ import (
 	"time"
 
 	"heartbeat/internal/disk"
+	"heartbeat/internal/lines"
 )
 
-// verdict says whether the queue file is the one in which the cursor was set.
+// verdict is whether the queue file is the one in which the cursor was set.
 type verdict struct {
-	// replaced says why it is another file, "" if it is the same.
+	// replaced is why it is another file, "" if it is the same.
 	replaced string
-	// edited says that it is the same file, but that waiting lines may have changed.
+	// edited means that it is the same file, but that waiting lines may have changed.
 	edited bool
-	// doubtful says that settled lines may have been written again as new work.
+	// doubtful means that settled lines may have been written again as new work.
 	doubtful bool
 	// lost holds the entry in flight and the one to be redelivered, if the file no longer has them.
 	lost []*Delivery
@@ -117,7 +118,7 @@ func (t *Tx) changedByUs() bool {
 	return t.store.Changed() || t.viewing() && t.st.Punching != 0 // see finishHole
 }
 
-// change says what happened to the queue file since the last commit, as its inode and the directory show it.
+// change is what happened to the queue file since the last commit, as its inode and the directory show it.
 type change int
 
 const (
@@ -128,9 +129,9 @@ const (
 	rewritten // written to, but not longer than before
 )
 
-// change tells a file that somebody wrote or replaced from an unchanged one. A file counts as unchanged if
-// the whole directory was copied (the lock file is then another file, or has another time), if it was only
-// touched, or if a power loss explains that it is shorter or older.
+// change returns whether and how somebody wrote or replaced the file. A file counts as unchanged if the whole directory
+// was copied (the lock file is then another file, or has another time), if it was only touched, or if a power loss
+// explains that it is shorter or older.
 func (t *Tx) change() change {
 	st, info, rebooted := &t.st, t.file.Info(), t.st.Boot != t.boot
 	switch {
@@ -156,20 +157,21 @@ func (t *Tx) change() change {
 	return rewritten
 }
 
-// awaitWriter returns once the queue file has stood still for 0.2 s, or after 2 s, in a view 0.4 s. An editor that
-// saves in place empties the file first, and a write sets the time first and the length last. Nobody can set the inode's
-// own time: where that is old, the file has stood still, as at each look at an inbox that was emptied and has no hook.
+// awaitWriter returns once the queue file has stood still for 0.2 s, but after no more than 2 s (0.4 s in a view). An
+// editor that saves in place empties the file first, and a write sets the time first and the length last. Nobody can
+// set the inode's change time: if that is old, the file has stood still, as an emptied inbox without a hook does at
+// each read.
 func (t *Tx) awaitWriter() {
 	most := 100
-	if t.viewing() { // it begins again after each commit, and decides nothing
+	if t.viewing() { // a view starts over after each commit, and decides nothing
 		most = 20
 	}
 	if info, err := disk.StatFile(t.box.path); err == nil && time.Since(time.Unix(0, info.Ctime)) > longStill {
 		return
 	}
 	seen := sightOf(t.box.path)
-	for still, looks := 0, 0; still < 10 && looks < most; looks++ {
-		restBetweenLooks()
+	for still, polls := 0, 0; still < 10 && polls < most; polls++ {
+		restBetweenPolls()
 		still++
 		if now := sightOf(t.box.path); now != seen {
 			seen, still = now, 0
@@ -182,17 +184,17 @@ func (t *Tx) copied() bool {
 	return t.st.Lock != t.lockID || t.st.LockMtime != 0 && t.st.LockMtime != t.lockMtime
 }
 
-// samePlace reports whether the file's bytes are at the same place on the disk, which they are not after the
-// file was truncated and filled again. Not every file system tells.
+// samePlace reports whether the file's bytes are still at the same place on the disk, which changes when the file is
+// truncated and filled again. known is false if the file system does not tell.
 func (t *Tx) samePlace() (same, known bool) {
 	was, is := t.st.SeenPlace, t.file.Place()
 	return was == is, was != "" && is != ""
 }
 
-// touchedOnly recognises touch(1), which sets the times of access and modification to the same value. So does
-// a write that is read within the same clock tick. If the place on disk does not tell the two apart, the
-// change counts as a write if nothing waits: a prompt that comes twice is better than one that never comes. A
-// write also sets the inode's change time to that value.
+// touchedOnly recognises touch(1), which sets the times of access and modification to the same value. So does a write
+// that is read within the same clock tick, but it also sets the inode's change time to that value. If neither that nor
+// the place on the disk tells the two apart, the change counts as a write if nothing waits: it is better that a prompt
+// comes twice than that it never comes.
 func (t *Tx) touchedOnly(info disk.Info) bool {
 	if info.Atime != info.Mtime {
 		return false
@@ -207,7 +209,7 @@ func otherSettled(cursor int64) string {
 	return fmt.Sprintf("what is before the cursor %d is not what was settled", cursor)
 }
 
-// otherBytes says how the bytes before the cursor differ from what was settled, "" if they do not.
+// otherBytes describes how the bytes before the cursor differ from what was settled, "" if they do not.
 func (t *Tx) otherBytes() (string, error) {
 	cur, size := t.st.Cursor, t.queueSize()
 	switch {
@@ -263,7 +265,7 @@ func (t *Tx) holds(d *Delivery) (bool, error) {
 	}
 	b = bytes.TrimSuffix(bytes.TrimSuffix(b, []byte("\n")), []byte("\r"))
 	if d.RawLine.Base64 == "" {
-		b = []byte(toUTF8(b))
+		b = lines.Valid(b)
 	}
 	return bytes.Equal(b, d.exact()), nil
 }
@@ -283,7 +285,6 @@ func (t *Tx) recognise() error {
 	unread := t.st.Cursor == 0 && t.inFlight == nil && t.redeliver == nil
 	switch {
 	case err != nil:
-		return err
 	case v.replaced != "" && !unread:
 		t.replacedWhy = v.replaced
 		t.warn("inbox %s was truncated or replaced (%s): reading it from its start", t.box.path, v.replaced)
@@ -298,7 +299,7 @@ func (t *Tx) recognise() error {
 	if err != nil {
 		return err
 	}
-	return t.findOlder()
+	return t.detectOlder()
 }
 
 // Replacement records that the queue file was truncated or replaced.
@@ -315,7 +316,7 @@ func (v *View) LastReplaced() Replacement { return kept[Replacement](v.tx.st.Rep
 func (t *Tx) keepEdited(v verdict) error {
 	if !t.viewing() {
 		if err := errors.Join(t.file.Sync(), disk.SyncDir(t.box.dir)); err != nil {
-			return fmt.Errorf("go on in the inbox %s, which somebody edited: %w", t.box.path, err)
+			return fmt.Errorf("continue in the inbox %s, which somebody edited: %w", t.box.path, err)
 		}
 	}
 	t.st.SyncedTo, t.st.Reached = t.queueSize(), nil
@@ -339,8 +340,8 @@ func (t *Tx) keepEdited(v verdict) error {
 	return nil
 }
 
-// passElsewhere has the cursor pass the line of a detached entry where an edit moved it, so that it is not done twice. A
-// line without an id may be another entry of the same text.
+// passElsewhere notes where an edit moved the line of a detached entry, so that the cursor passes the line and the work
+// is not done twice. It skips lines without an id, which may be other entries with the same text.
 func (t *Tx) passElsewhere(d *Delivery) (failed error) {
 	err := t.scanQueue(t.st.Cursor, d.ID(), func(_ string, p place, _ bool) bool {
 		if p.entryID == d.EntryID {
@@ -362,7 +363,7 @@ func (t *Tx) startOver(why string) {
 	t.readAgain(fmt.Sprintf("the inbox was truncated or replaced (%s), and is read from its start", why), 0, t.st.SeenSize)
 }
 
-// noticeGone is called before a queue file is created: the previous one will not come back.
+// noticeGone starts over before a queue file is created: the previous one will not come back.
 func (t *Tx) noticeGone() {
 	if t.file == nil && (t.st.Cursor > 0 || t.st.SeenFile != "") {
 		t.startOver("it was removed")

@@ -12,7 +12,7 @@ import (
 )
 
 // Many tests here write an inbox anew, and nobody else writes there.
-func init() { restBetweenLooks = func() { time.Sleep(time.Millisecond) } }
+func init() { restBetweenPolls = func() { time.Sleep(time.Millisecond) } }
 
 // An editor that saves in place empties the file first. Whoever looks just then waits for the rest, and takes the file
 // for another one only if nothing comes.
@@ -47,11 +47,11 @@ func TestAnEditorSavesInPlace(t *testing.T) {
 				return e.Text
 			}
 			require.Equal(t, []string{"one", "two", ""}, []string{next(), next(), next()})
-			rest := restBetweenLooks
-			t.Cleanup(func() { restBetweenLooks = rest })
-			restBetweenLooks = func() {
+			rest := restBetweenPolls
+			t.Cleanup(func() { restBetweenPolls = rest })
+			restBetweenPolls = func() {
 				if save(c.then); c.then != "" {
-					restBetweenLooks = rest
+					restBetweenPolls = rest
 				}
 			}
 			save(c.first)
@@ -63,8 +63,8 @@ func TestAnEditorSavesInPlace(t *testing.T) {
 // Whoever looks at many inboxes that were emptied a while ago, and that nobody works on, waits at none of them, and not
 // long for somebody who writes on and on.
 func TestNobodyWritesToAnOldFile(t *testing.T) {
-	rest, old, looks := restBetweenLooks, longStill, 0
-	t.Cleanup(func() { restBetweenLooks, longStill = rest, old })
+	rest, old, looks := restBetweenPolls, longStill, 0
+	t.Cleanup(func() { restBetweenPolls, longStill = rest, old })
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte("one\n"), 0o600))
 	box, err := Open(path, Options{})
@@ -80,7 +80,7 @@ func TestNobodyWritesToAnOldFile(t *testing.T) {
 	require.NoError(t, tx.Close())
 
 	require.NoError(t, os.Truncate(path, 0))
-	restBetweenLooks = func() { looks++ }
+	restBetweenPolls = func() { looks++ }
 	view := func() {
 		looks = 0
 		v, err := box.View()
@@ -96,7 +96,7 @@ func TestNobodyWritesToAnOldFile(t *testing.T) {
 	assert.Zero(t, looks)
 
 	longStill = time.Hour
-	restBetweenLooks = func() { // somebody writes without pause
+	restBetweenPolls = func() { // somebody writes without pause
 		looks++
 		require.NoError(t, os.Truncate(path, int64(looks%2)))
 	}

@@ -76,21 +76,21 @@ const JournalName = journal.JournalName
 
 // Errors to test for with [errors.Is].
 var (
-	// ErrEmpty says that no entry waits.
+	// ErrEmpty means that no entry waits.
 	ErrEmpty = errors.New("no entry waits")
-	// ErrOtherText says that an entry with the message's id has another text.
+	// ErrOtherText means that an entry with the message's id has another text.
 	ErrOtherText = errors.New("another entry")
-	// ErrTorn says that only a last line without its newline waits, which may still be written to: see [Inbox.AwaitStill].
+	// ErrTorn means that only a last line without its newline waits, which may still be written to: see [Inbox.AwaitStill].
 	ErrTorn = errors.New("the last line has no newline yet")
-	// ErrMore says that so much must be set aside or read that others should get the lock in between: see [Tx.Next].
+	// ErrMore means that so much must be set aside or read that others should get the lock in between: see [Tx.Next].
 	ErrMore = errors.New("there is more to set aside: commit, and begin a new transaction")
-	// ErrLocked says that the inbox's lock was not free in time.
+	// ErrLocked means that the inbox's lock was not free in time.
 	ErrLocked = disk.ErrLocked
-	// ErrCorrupt says that a state file's content is invalid.
+	// ErrCorrupt means that a state file's content is invalid.
 	ErrCorrupt = journal.ErrCorrupt
-	// ErrOtherInbox says that the directory's state belongs to another inbox.
+	// ErrOtherInbox means that the directory's state belongs to another inbox.
 	ErrOtherInbox = errors.New("state of another inbox")
-	// ErrUncertain says that a commit's sync failed, and so did undoing it: it may be there after a power loss.
+	// ErrUncertain means that a commit's sync failed, and so did undoing it: it may be there after a power loss.
 	ErrUncertain = journal.ErrUncertain
 )
 
@@ -100,8 +100,8 @@ type Options struct {
 	Now func() time.Time
 	// LockWait bounds how long [Inbox.Begin] waits for the lock; 0 means until its context is done.
 	LockWait time.Duration
-	// Lock is the [Inbox.LockIdentity] that [Inbox.Begin] has to find, "" for any. With other locks this is not the
-	// folder that the caller was started for.
+	// Lock is the [Inbox.LockIdentity] that [Inbox.Begin] requires, "" for any. With other locks this is not the folder
+	// that the caller was started for.
 	Lock string
 	// Adopt accepts state files that were not written in this directory: see [Inbox.MoveForeignAside].
 	Adopt bool
@@ -114,7 +114,7 @@ type Inbox struct {
 	name string
 	opts Options
 
-	foreign atomic.Int64 // lines that are no scheduled entries, as last said: a hook that waits looks for weeks
+	foreign atomic.Int64 // the number of invalid lines in .scheduled.jsonl, as last warned of: a hook may poll for weeks
 
 	sieving sync.Mutex
 	sieves  map[journal.Kind]*sieve // of the files that were searched for ids
@@ -214,7 +214,7 @@ func (b *Inbox) readLines(k journal.Kind, from int64, visit lines.Visit) error {
 // commitSize is the most space that one commit needs, apart from a reply.
 const commitSize = 64 << 10
 
-// ErrFull says that there is no space for a commit.
+// ErrFull means that there is no space for a commit.
 var ErrFull = errors.New("the file system is full")
 
 // Room returns how many bytes this user may still write beside the inbox (-1 if unknown), and how many the

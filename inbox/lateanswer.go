@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxLeft is how many turns are remembered that go on without their entry, latest last. maxLeftEvidence
-	// bounds the evidence of each. Every record carries them.
+	// maxLeft bounds how many turns without their entry are remembered, latest last. maxLeftEvidence bounds the
+	// evidence of each. Every record carries them.
 	maxLeft         = 8
 	maxLeftEvidence = 4 << 10
 )
 
 // leftTurn is a turn whose entry was settled before the turn ended: at a limit, or by another process. Why is the
-// sentence that tells the client to stop; if the process is killed before it says so, the turn's next hook does.
-// Letter names the dead letter that an answer belongs to. The other fields tell the end of this turn from any other.
+// sentence that tells the client to stop; if the process is killed before it prints that, the turn's next hook does.
+// Letter names the dead letter that an answer belongs to. The other fields identify the end of this turn.
 type leftTurn struct {
 	Session  string          `json:"session_id"`
 	Prompt   string          `json:"prompt_id,omitempty"`
@@ -40,7 +40,7 @@ func (t *Tx) setLeftTurns(all []leftTurn) {
 	}
 }
 
-// changeLeft changes the turns that which selects, and drops those left without letter and why.
+// changeLeft changes the turns that which selects, and drops turns with neither a letter nor a why.
 func (t *Tx) changeLeft(which func(leftTurn) bool, change func(*leftTurn)) {
 	var rest []leftTurn
 	changed := false
@@ -98,10 +98,9 @@ func (in InSession) StopTurn(d *Delivery, why string) {
 
 // Stopped returns which turn of the session was stopped and why, "" for none.
 func (in InSession) Stopped() (prompt, why string) {
-	for _, l := range in.tx.leftTurns() {
-		if l.Session == in.id {
-			return l.Prompt, l.Why
-		}
+	all := in.tx.leftTurns()
+	if i := slices.IndexFunc(all, ofSession(in.id)); i >= 0 {
+		return all[i].Prompt, all[i].Why
 	}
 	return "", ""
 }
@@ -209,7 +208,7 @@ type Doubt struct {
 	Note json.RawMessage `json:"note,omitempty"`
 }
 
-// LeaveInDoubt records such an entry until [InSession.Contest].
+// LeaveInDoubt records a [Doubt], which stays until [InSession.Contest].
 func (in InSession) LeaveInDoubt(d *Delivery, note json.RawMessage) {
 	in.change(func(s *Session) { s.Doubt = &Doubt{d.EntryID, d.ID(), d.StartOffset, d.Attempt, note} })
 }

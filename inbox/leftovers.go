@@ -52,9 +52,9 @@ func (b *Inbox) leftovers() (l leftovers, err error) {
 	return l, err
 }
 
-// ForgetLeftovers removes what killed processes left beside the inbox: half-written files, and texts of long
-// entries that no entry and no dead letter names. It searches without the lock, and leaves everything in
-// place if somebody commits meanwhile: what remains does no harm, and the next call looks again.
+// ForgetLeftovers removes what killed processes left beside the inbox: half-written files, and texts of long entries
+// that no entry and no dead letter names. It searches without the lock, and removes nothing if somebody commits
+// meanwhile: what remains does no harm, and the next call tries again.
 func (b *Inbox) ForgetLeftovers(ctx context.Context) (err error) {
 	left, err := b.leftovers()
 	if err != nil || left.isEmpty() {

@@ -46,13 +46,12 @@ func (l Letter) WithLimits(limits json.RawMessage) (Letter, error) {
 // withLimits returns the line with other limits. A line of plain text becomes an envelope.
 func withLimits(raw, limits []byte) ([]byte, error) {
 	var o flat.Object
-	if _, _, _, ok := decodeEnvelope(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); !ok {
+	envelope := bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))
+	if m, err := flat.Parse(envelope); err == nil && m.IsString(promptMember) && !flat.TooDeep(envelope) {
+		m.Without([]string{limitsMember}, func(name string, value []byte) { o.Raw(name, value) })
+	} else {
 		_, text, _ := decodeLine(raw)
 		o.String(promptMember, text)
-	} else if m, err := flat.Parse(bytes.TrimSpace(bytes.TrimPrefix(raw, byteOrderMark))); err != nil {
-		return nil, err
-	} else {
-		m.Without([]string{limitsMember}, func(name string, value []byte) { o.Raw(name, value) })
 	}
 	o.Raw(limitsMember, limits)
 	line := bytes.Clone(o.End())
@@ -71,7 +70,7 @@ func (l Letter) Text() string {
 // LetterMark says what has become of a letter. Each member comes from a line of .dead-letter.jsonl that names
 // the letter.
 type LetterMark struct {
-	LateReply  string     `json:"late_reply,omitempty"` // of a turn that ended after all
+	LateReply  string     `json:"late_reply,omitempty"` // the reply of a turn that ended after all
 	RepliedAt  *time.Time `json:"replied_at,omitempty"`
 	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
 	AcceptedAt *time.Time `json:"accepted_at,omitempty"`
@@ -80,7 +79,7 @@ type LetterMark struct {
 // Open reports whether the letter was neither requeued nor accepted.
 func (m *LetterMark) Open() bool { return m.RequeuedAt == nil && m.AcceptedAt == nil }
 
-// letterMark is the line of a mark. Releases that know only of requeueing take any other line with an
+// letterMark is the line of a mark. Earlier releases know only the mark of requeueing, and take any other line with an
 // entry_id for a letter.
 type letterMark struct {
 	Letter  string `json:"letter"`
@@ -119,8 +118,7 @@ func ParseLetter(l []byte) (letter Letter, mark, ok bool) {
 	return letter, false, true
 }
 
-// Requeueable returns an error that says why the letter cannot be requeued: it already was, or it would only
-// be set aside again.
+// Requeueable returns an error if the letter cannot be requeued: it already was, or it would only be set aside again.
 func (b *Inbox) Requeueable(l Letter) error {
 	raw, err := l.RawLine.Bytes()
 	e := decodeEntry(raw)
@@ -132,7 +130,7 @@ func (b *Inbox) Requeueable(l Letter) error {
 	case l.RawFile != "" && len(raw) == 0 || l.Reason == ReasonTooLong || len(raw) > MaxLine:
 		return fmt.Errorf("requeue %s: it is %s, and would be set aside again: send what it should have been", l.Letter, ReasonTooLong)
 	case l.Reason == ReasonWide:
-		return fmt.Errorf("requeue %s: %s", l.Letter, wideMeans)
+		return fmt.Errorf("requeue %s: %s", l.Letter, wideMessage)
 	case err != nil:
 		return fmt.Errorf("requeue %s: %w: mend it in %s, or purge it", l.Letter, err, b.fileOf(journal.DeadLetters))
 	case len(bytes.TrimSpace(raw)) == 0:
@@ -151,9 +149,10 @@ func (b *Inbox) Requeueable(l Letter) error {
 	return nil
 }
 
-// Requeue appends the letter's original bytes to the inbox, or, while the entry is not due, to the schedule that it was
-// canceled from, and marks the letter, both with the next commit; commit before the next call. It returns the letter with the
-// mark. The letter must have been read in this transaction, and [Inbox.Requeueable].
+// Requeue appends the letter's original bytes to the inbox and marks the letter, both with the next commit. An entry
+// that was canceled before it was due, and still is not due, goes back to the schedule. Requeue returns the letter with
+// the mark. The letter must have been read in this transaction, and be [Inbox.Requeueable]. Commit before the next
+// call.
 //
 // If somebody may still be writing the last line of the inbox, the error matches [ErrTorn]. With a mark from
 // [Inbox.AwaitStill] in still, and no change of the file since, that line gets its newline instead.
@@ -198,7 +197,7 @@ func (m *Money) noteRaised(entryID string) {
 	a.Raised = a.Raised[max(0, len(a.Raised)-MaxRaised):]
 }
 
-// Raised returns how many entries may have limits that a person set, once those are forgotten that wait no longer.
+// Raised forgets the entries in gone, and returns how many others may have limits that a person set.
 func (m *Money) Raised(gone map[string]bool) int {
 	a, isGone := m.readAccount(), func(id string) bool { return gone[id] }
 	if slices.ContainsFunc(a.Raised, isGone) {
@@ -208,7 +207,7 @@ func (m *Money) Raised(gone map[string]bool) int {
 	return len(a.Raised)
 }
 
-// IsRaised reports whether a person set the limits of this entry and it was not delivered since.
+// IsRaised reports whether a person set the limits of this entry, which was not delivered since.
 func (m *Money) IsRaised(entryID string) bool {
 	return slices.Contains(m.readAccount().Raised, entryID)
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/internal/lines"
 )
 
 // FuzzReadLine compares readLine with splitting the whole content at once.
@@ -71,7 +73,7 @@ func FuzzDecodeLine(f *testing.F) {
 			assert.True(t, json.Valid(value), "%q", value)
 			assert.NotEqual(t, "prompt", name)
 		}
-		readable := []byte(toUTF8(raw))
+		readable := lines.Valid(raw)
 		var whole string
 		var members map[string]json.RawMessage
 		var prompt string

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// A line is long if it has more than longLine bytes, or more than longJSON as a JSON string: it is held
-	// in memory several times on its way.
+	// A line is long if it has more than longLine bytes, or more than longJSON as a JSON string: a line is held in
+	// memory several times on its way.
 	longLine = 2 << 20
 	longJSON = 4 << 20
 	// maxLongMembers bounds the members of a long line's envelope other than its prompt, all of which go into
@@ -40,8 +40,11 @@ const (
 )
 
 // textName reports whether longEntry made a file of that name.
-func textName(name string) bool {
-	return strings.HasPrefix(name, textPrefix) && strings.HasSuffix(name, textSuffix) && filepath.Base(name) == name
+func textName(name string) bool { return isNamed(name, textPrefix, textSuffix) }
+
+// isNamed reports whether a name is that of a file beside the inbox, with this beginning and this end.
+func isNamed(name, prefix, suffix string) bool {
+	return strings.HasPrefix(name, prefix) && strings.HasSuffix(name, suffix) && filepath.Base(name) == name
 }
 
 // isLong reports whether the line's text is delivered in a file.
@@ -61,14 +64,13 @@ func (l line) isLong() bool {
 	return size > longJSON
 }
 
-// errUnwieldy says that a line cannot be an entry: it is longer than MaxLine, or has too much besides its prompt.
+// errUnwieldy means that a line cannot be an entry: it is longer than MaxLine, or has too much beside its prompt.
 var errUnwieldy = errors.New("too long")
 
 // longEntry returns an entry whose text is in a file of its own, which is durable when longEntry returns. The
 // entry is delivered and recorded as an envelope that names the file. A blank line gives io.EOF.
 func (t *Tx) longEntry(l line) (e Entry, err error) {
-	// The line itself is most of the memory in use here, so garbage is collected long before it takes that
-	// much again.
+	// The line itself is most of the memory in use here: collect garbage before it takes as much again.
 	defer debug.SetGCPercent(debug.SetGCPercent(10))
 	end, err := contentEnd(t.file, l)
 	if err != nil {
@@ -168,7 +170,7 @@ func (p *parts) readEnvelope(object []byte) {
 	})
 }
 
-// inkFinder stops the writing at the first rune that is not white space.
+// inkFinder is a writer that fails at the first rune that is not white space.
 type inkFinder struct{}
 
 var errInk = errors.New("not blank")
@@ -235,12 +237,11 @@ const (
 	spillSuffix = ".raw"
 )
 
-// OwnFile returns the name of the file beside the inbox that nothing needs without the letter, "" for none. The
-// letter may be forged, and so name any file; a requeued entry may still need its text.
+// OwnFile returns the name of the file beside the inbox that only the letter needs, "" for none. A forged letter may
+// name any file, and a requeued entry may still need its text.
 func (l Letter) OwnFile() string {
 	name := l.RawFile
-	spilled := strings.HasPrefix(name, spillPrefix) && strings.HasSuffix(name, spillSuffix) && filepath.Base(name) == name
-	if spilled || textName(name) && l.RequeuedAt == nil {
+	if isNamed(name, spillPrefix, spillSuffix) || textName(name) && l.RequeuedAt == nil {
 		return name
 	}
 	return ""
@@ -263,7 +264,7 @@ func (b *Inbox) spill(queue io.ReaderAt, l line) (name string, err error) {
 	return name, nil
 }
 
-// contentEnd is where the line ends, without its line end.
+// contentEnd returns where the line's content ends, before its line end.
 func contentEnd(queue io.ReaderAt, l line) (int64, error) {
 	end := l.end
 	if l.terminated {
@@ -283,13 +284,14 @@ const (
 	// triesName exists while a large line is being read for delivery. If that kills the process, the next one
 	// finds the file.
 	triesName = ".inbox-tries"
-	// largeLine is the size from which the file is written, maxTries how often a line is tried.
+	// largeLine is the length of a line, in bytes, above which the file is written. maxTries is how often such a
+	// line is tried.
 	largeLine = 1 << 20
 	maxTries  = 3
 )
 
-// tryLarge notes, unsynced, that a large line is about to be read. It reports whether reading the line killed
-// so many processes that the line must be set aside.
+// tryLarge notes, unsynced, that a large line is about to be read. died means that reading it has killed maxTries
+// processes, so that the line must be set aside.
 func (t *Tx) tryLarge(l line) (died bool, err error) {
 	if l.end-l.start <= largeLine {
 		return false, nil
@@ -318,12 +320,12 @@ type triesNote struct {
 
 func (t *Tx) readTries() (triesNote, error) {
 	none := triesNote{generation: -1}
-	said, err := disk.ReadState(t.box.beside(triesName), 4<<10)
+	content, err := disk.ReadState(t.box.beside(triesName), 4<<10)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, disk.ErrTooLarge) {
 		return none, err
 	}
 	var n triesNote
-	if read, _ := fmt.Sscan(string(said), &n.generation, &n.start, &n.end, &n.tries); read != 4 {
+	if read, _ := fmt.Sscan(string(content), &n.generation, &n.start, &n.end, &n.tries); read != 4 {
 		return none, nil
 	}
 	return n, nil

@@ -68,15 +68,13 @@ func ParseMessage(line []byte) (Message, error) {
 	}
 	m.ID, m.Text = o.String(idMember), o.String(promptMember)
 	m.NotBefore, m.Expires = o.Time(notBeforeMember), o.Time(expiresMember)
-	if limits := o.Raw(limitsMember); string(limits) != "null" {
-		m.Limits = limits
-	}
+	m.Limits = o.Raw(limitsMember)
 	if o.Has(checkMember) {
 		if m.Checks, err = parseChecks(o.Raw(checkMember)); err != nil {
 			return m, err
 		}
 	}
-	o.Without([]string{idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember, checkMember}, func(name string, raw []byte) {
+	o.Without(ownMembers, func(name string, raw []byte) {
 		if m.Metadata == nil {
 			m.Metadata = map[string]any{}
 		}
@@ -85,8 +83,8 @@ func ParseMessage(line []byte) (Message, error) {
 	return m, o.Err()
 }
 
-// CheckID refuses an id that cannot be printed as it is, since logs, tables and commands name entries by id.
-// In a line written by hand such an id is ignored.
+// CheckID returns an error for an id that cannot be printed as it is: logs, tables and commands name entries by id. In
+// a line written by hand such an id is ignored.
 func CheckID(id string) error {
 	if !utf8.ValidString(id) {
 		return fmt.Errorf("the id %q is not UTF-8", id)
@@ -141,7 +139,7 @@ func (m Message) encode(now time.Time) ([]byte, error) {
 	}
 	if m.Limits != nil {
 		if !json.Valid(m.Limits) {
-			return nil, errors.New("append: the limits are no JSON")
+			return nil, errors.New("append: the limits are not JSON")
 		}
 		o.Raw(limitsMember, m.Limits)
 	}
@@ -170,7 +168,7 @@ func tooLongToSend(n int) error {
 	return fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", n, MaxLine)
 }
 
-// escapedLength is at most the number of bytes that the text takes in JSON.
+// escapedLength returns how many bytes the text takes in JSON, or fewer.
 func escapedLength(text string) int {
 	n := len(text)
 	for i := range len(text) {
@@ -185,8 +183,7 @@ func escapedLength(text string) int {
 }
 
 func encodeMember(name string, v any) ([]byte, error) {
-	switch name {
-	case "", idMember, promptMember, sentAtMember, notBeforeMember, expiresMember, limitsMember, checkMember:
+	if name == "" || slices.Contains(ownMembers, name) {
 		return nil, fmt.Errorf("metadata cannot be named %q", name)
 	}
 	if s, ok := v.(string); !utf8.ValidString(name) || ok && !utf8.ValidString(s) {
@@ -211,7 +208,7 @@ func firstInvalid(s string) int {
 	return -1
 }
 
-// Receipt says where an appended message is.
+// Receipt is where an appended message is.
 type Receipt struct {
 	ID        string     `json:"id"`
 	EntryID   string     `json:"entry_id"`
@@ -219,10 +216,10 @@ type Receipt struct {
 	End       int64      `json:"end_offset"`   // 0 if it is not in the inbox
 	Appended  bool       `json:"appended"`
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	Found     string     `json:"found,omitempty"` // where it was: "scheduled", "queued", "in flight" or "answered"
+	Found     string     `json:"found,omitempty"` // where the entry already was: "scheduled", "queued", "in flight" or "answered"
 	Warnings  []string   `json:"warnings,omitempty"`
 
-	// How long the outcome files were when the entry was appended. Its own outcome lies behind that.
+	// The outcome files as they were when the entry was appended. Its own outcome lies behind that.
 	results, deadLetters journal.Seen
 }
 

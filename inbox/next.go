@@ -74,7 +74,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 	}
 }
 
-// entryOn returns the entry on a line. passed says that there is none to deliver: the line was set aside, or is passed
+// entryOn returns the entry on a line. passed means that there is none to deliver: the line was set aside, or is passed
 // for another reason.
 func (t *Tx) entryOn(l line) (e Entry, passed bool, err error) {
 	died, err := t.tryLarge(l)
@@ -124,11 +124,11 @@ func (t *Tx) entryOn(l line) (e Entry, passed bool, err error) {
 	return e, true, nil
 }
 
-// undeliverable says why the entry on this line can never be delivered, "" if it can.
+// undeliverable returns why the entry on this line can never be delivered, "" if it can.
 func (t *Tx) undeliverable(e Entry, raw []byte) (Reason, *Failure) {
 	switch {
 	case t.wide(raw):
-		return ReasonWide, t.failure(string(ReasonWide), wideMeans)
+		return ReasonWide, t.failure(string(ReasonWide), wideMessage)
 	case strings.TrimSpace(e.Text) == "":
 		return ReasonEmpty, nil
 	case e.expired(t.box.opts.Now()):

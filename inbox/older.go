@@ -12,10 +12,10 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// findOlder recognises a state that is older than the results and dead letters: these files are longer than
-// the state says, and name deliveries with higher numbers. In that case the entry in flight, and lines behind
-// the cursor, may have been settled.
-func (t *Tx) findOlder() error {
+// detectOlder recognises a state that is older than the results and dead letters: these files are longer than in the
+// state, and name deliveries with higher numbers. The entry in flight, and lines behind the cursor, may then have been
+// settled.
+func (t *Tx) detectOlder() error {
 	st := &t.st
 	if st.Seq > 0 && !t.here || t.settling {
 		return nil
@@ -42,32 +42,34 @@ func (t *Tx) findOlder() error {
 	if last == st.Seq && since > st.Seq {
 		return nil
 	}
-	const why = "the state beside the inbox is older than the results or the dead letters, as after a restore"
-	t.warn("%s: entries whose outcome is known are not delivered again", why)
+	const older = "the state beside the inbox is older than the results or the dead letters, as after a restore"
+	t.warn("%s: entries whose outcome is known are not delivered again", older)
 	st.Seq, t.noticed = last, true
-	t.readAgain(why, since, until)
-	t.addEvent(Event{Event: EventOlder, Reason: why})
+	t.readAgain(older, since, until)
+	t.addEvent(Event{Event: EventOlder, Reason: older})
 	for _, d := range t.unsettled() {
-		look := func() (string, error) { return t.settledBefore(d.StartOffset) }
+		var why string
+		var err error
 		if d.Detached {
-			look = func() (string, error) { return t.settledAs(t.rereading(), d.exact()) }
+			why, err = t.settledAs(t.rereading(), d.exact())
+		} else {
+			why, err = t.settledBefore(d.StartOffset)
 		}
-		how, err := look()
 		if err != nil {
 			return err
 		}
-		if how != "" {
+		if why != "" {
 			if d == t.inFlight {
 				t.stale = d
 			}
 			t.pass(d)
-			t.notePassed(d.Entry(), how)
+			t.notePassed(d.Entry(), why)
 		}
 	}
 	return nil
 }
 
-// eachUnknown visits the lines of a file that the state does not know. It does so once, because the next
+// eachUnknown visits the lines of a file that the state does not know. It visits them only once, because the next
 // commit records the file's length.
 func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 	end := &t.st.Ends[k]
@@ -91,7 +93,7 @@ func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 	end.At = info.Size
 	return t.eachLine(k, from, func(line []byte) {
 		seq := flat.Value(line).Get("first_seq")
-		if n, err := strconv.ParseInt(string(seq), 10, 64); err != nil || n <= 0 || n >= maxSeq || !t.mayTell(line, n) {
+		if n, err := strconv.ParseInt(string(seq), 10, 64); err != nil || n <= 0 || n >= maxSeq || !t.mayBeNewer(line, n) {
 			return // decoding every line would take long
 		}
 		if l, mark, ok := ParseLetter(line); ok && !mark && l.FirstSeq > 0 && l.FirstSeq < maxSeq {
@@ -100,9 +102,9 @@ func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 	})
 }
 
-// mayTell reports whether an outcome may show that the state is older: it belongs to a later delivery, or to
-// an entry that is in flight or was given back.
-func (t *Tx) mayTell(line []byte, seq int64) bool {
+// mayBeNewer reports whether an outcome may be newer than the state: it belongs to a later delivery, or to an entry
+// that is in flight or was given back.
+func (t *Tx) mayBeNewer(line []byte, seq int64) bool {
 	for _, d := range t.unsettled() {
 		if bytes.Contains(line, []byte(d.EntryID)) {
 			return true

@@ -10,14 +10,14 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Holds are what keeps waiting entries from being delivered: a person's pause, a back-off after failures, and a
-// process that is about to end. None of them concerns the entry in flight.
+// Holds are what keeps waiting entries from being delivered: a person's pause, a back-off after failures, and a process
+// that is about to end. They do not concern the entry in flight.
 type Holds struct{ tx *Tx }
 
 // Holds returns what holds delivery; changes are committed with the transaction.
 func (t *state) Holds() Holds { return Holds{t.tx} }
 
-// Pause says since when, and why, nothing is delivered.
+// Pause is since when, until when and why nothing is delivered.
 type Pause struct {
 	At     time.Time  `json:"at"`
 	Reason string     `json:"reason,omitempty"`
@@ -27,7 +27,7 @@ type Pause struct {
 // LimitOfDay ends the reason of a pause that a daily limit caused.
 const LimitOfDay = "(the limit of a day)"
 
-// String says since when, until when and why delivery is paused.
+// String returns since when, until when and why delivery is paused.
 func (p Pause) String() string {
 	s := "paused since " + words.Stamp(p.At)
 	if p.Until != nil {
@@ -39,7 +39,7 @@ func (p Pause) String() string {
 	return s
 }
 
-// Ends tells a person what ends the pause.
+// Ends returns, for a person, what ends the pause.
 func (p Pause) Ends() string {
 	switch {
 	case p.OfLimit():
@@ -87,8 +87,8 @@ func (h Holds) Resume() error {
 	return h.tx.failed
 }
 
-// Backoff says until when nothing is delivered because entries, or the turns between them, failed. It
-// outlives every session.
+// Backoff is until when nothing is delivered, because entries, or the turns between them, failed. It outlives every
+// session.
 type Backoff struct {
 	At      time.Time `json:"at"`
 	Until   time.Time `json:"until"`
@@ -101,7 +101,7 @@ type Backoff struct {
 	SinceBoot int64  `json:"since_boot_ns,omitempty"`
 }
 
-// String says until when, and why, delivery is backing off.
+// String returns until when and why delivery is backing off.
 func (b Backoff) String() string {
 	s := "backing off until " + words.Stamp(b.Until)
 	if b.Failure != nil {
@@ -110,7 +110,7 @@ func (b Backoff) String() string {
 	return s
 }
 
-// BackoffEnds tells a person what ends a back-off.
+// BackoffEnds is, for a person, what ends a back-off.
 const BackoffEnds = "then, or until heartbeat resume"
 
 // BackOff holds delivery for the given time from the commit on. The caller counts the streak: see [Holds.Streak].
@@ -136,7 +136,7 @@ func (h Holds) Backoff() (*Backoff, error) {
 	if b == nil || err != nil {
 		return nil, err
 	}
-	// Only another boot, and an end that the error named, go by the wall clock; set back, it prolongs nothing.
+	// The wall clock counts only in another boot, and for an end that the error named. Set back, it prolongs nothing.
 	now := h.tx.box.utcNow()
 	whole, left := b.Until.Sub(b.At), b.Until.Sub(now)
 	if b.Boot != "" && b.Boot == h.tx.boot {
@@ -171,20 +171,19 @@ func (t *Tx) forgetBackoff() {
 	}
 }
 
-// Stopping is a process whose sessions work on the inbox and that is about to end. Until it has ended,
-// nothing is delivered. Unlike a [Pause], it is over with that process, however the process ends, and a
-// person's pause is kept beside it.
+// Stopping is a process whose sessions work on the inbox and that is about to end. Until it has ended, nothing is
+// delivered. Unlike a [Pause], it ends with that process, however that ends, and leaves a person's pause as it is.
 type Stopping struct {
 	At time.Time `json:"at"`
 	Process
 }
 
-// String says which process it is.
+// String returns a clause that names the process.
 func (s Stopping) String() string {
 	return fmt.Sprintf("held back, since process %d, which has sessions work on the inbox, is about to end", s.PID)
 }
 
-// StoppingEnds tells a person what lets delivery go on.
+// StoppingEnds is, for a person, what ends a [Stopping].
 const StoppingEnds = "it has ended"
 
 // Stopping returns the process that is about to end, nil unless one certainly lives.
@@ -202,7 +201,7 @@ func (h Holds) BeginStop() error {
 	return h.tx.failed
 }
 
-// EndStop lets delivery go on: the process has no sessions any more.
+// EndStop lets delivery continue: the process has no sessions any more.
 func (h Holds) EndStop() {
 	if len(h.tx.st.Stopping) > 0 {
 		h.tx.st.Stopping, h.tx.dirty = nil, true

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 )
@@ -22,9 +23,8 @@ type Mark struct {
 }
 
 // openFile opens the queue file as it is now.
-func (t *Tx) openFile() error {
-	err := t.file.Close()
-	if err != nil {
+func (t *Tx) openFile() (err error) {
+	if err := t.file.Close(); err != nil {
 		return err
 	}
 	t.file, err = journal.OpenQueue(t.box.path)
@@ -42,18 +42,20 @@ func (t *Tx) queueMark() Mark {
 	if t.file == nil {
 		return Mark{}
 	}
-	return Mark{Size: t.file.Info().Size, Mtime: t.file.Info().Mtime}
+	return markOf(t.file)
 }
 
-// inFlightEnd is where the entry in flight ends in the queue file, 0 if it is not in that file.
+func markOf(queue *disk.File) Mark { return Mark{Size: queue.Info().Size, Mtime: queue.Info().Mtime} }
+
+// inFlightEnd returns where the entry in flight ends in the queue file, 0 if it is not in that file.
 func (t *Tx) inFlightEnd() int64 { return endOf(t.inFlight) }
 
-// unsettled returns the entry in flight and the one to be redelivered, without those that are not there.
+// unsettled returns the entry in flight and the one to be redelivered, as far as they exist.
 func (t *Tx) unsettled() []*Delivery {
 	return slices.DeleteFunc([]*Delivery{t.inFlight, t.redeliver}, func(d *Delivery) bool { return d == nil })
 }
 
-// settledEnd is how far the queue file was delivered or settled.
+// settledEnd returns how far the queue file was delivered or settled.
 func (t *Tx) settledEnd() int64 { return max(t.st.Cursor, endOf(t.inFlight), endOf(t.redeliver)) }
 
 func endOf(d *Delivery) int64 {
@@ -71,7 +73,7 @@ func (t *Tx) tornTail() (bool, error) {
 	return err == nil && !whole, inReading(err)
 }
 
-// inReading says of an error that the inbox was being read.
+// inReading adds to an error that the inbox was being read.
 func inReading(err error) error {
 	if err == nil {
 		return nil
@@ -101,12 +103,11 @@ func (t *Tx) beingWritten() (bool, error) {
 		return false, inReading(err)
 	}
 	l, err := t.lineAt(from+start, MaxLine)
-	return err == nil && !l.blank(), ignoreEnd(err)
+	return err == nil && !l.blank(), ignoreEOF(err)
 }
 
-// lineAt reads the first line from off on, where a line starts. It skips zeros there: a hole of a compaction
-// into which another program set the cursor back, a copy of such a hole, or what a power loss left of a line.
-// It keeps at most most bytes of the line.
+// lineAt reads the line that starts at off, and keeps at most most bytes of it. It skips zeros at off: a hole of a
+// compaction into which another program set the cursor back, a copy of such a hole, or the remains of a line after a power loss.
 func (t *Tx) lineAt(off int64, most int) (line, error) {
 	off, err := t.file.SkipZeros(off, t.queueSize())
 	if err != nil {
@@ -166,26 +167,26 @@ func (l line) sum(f io.ReaderAt) (string, error) {
 
 func (l line) blank() bool { return !l.tooLong && blank(l.raw) }
 
-func ignoreEnd(err error) error {
+func ignoreEOF(err error) error {
 	if err == io.EOF {
 		return nil
 	}
 	return err
 }
 
-// stillPoll is how often a file that should not change is checked.
+// stillPoll is the time between two checks of a file that should not change.
 const stillPoll = 20 * time.Millisecond
 
 // Only tests set them.
 var (
-	restBetweenLooks = func() { time.Sleep(stillPoll) }
+	restBetweenPolls = func() { time.Sleep(stillPoll) }
 	longStill        = 3 * time.Second // some file systems have coarse times
 )
 
 // AwaitStill returns once the queue file has not changed for settle, or earlier if the last line gets its newline. With
 // the mark, [Tx.Next] accepts a last line without one. It does not hold the lock, and uses only the monotonic clock.
 func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, error) {
-	mark, _, err := b.look()
+	mark, _, err := b.markNow()
 	since := time.Now()
 	for err == nil {
 		rest := settle - time.Since(since)
@@ -199,27 +200,24 @@ func (b *Inbox) AwaitStill(ctx context.Context, settle time.Duration) (Mark, err
 		}
 		var now Mark
 		var whole bool
-		if now, whole, err = b.look(); err != nil {
-			break
-		}
-		if whole {
+		now, whole, err = b.markNow()
+		switch {
+		case err == nil && whole:
 			return now, nil
-		}
-		if now != mark {
+		case now != mark:
 			mark, since = now, time.Now()
 		}
 	}
 	return Mark{}, fmt.Errorf("wait for the inbox to stand still: %w", err)
 }
 
-// look returns the state of the queue file, and whether its last line has its newline.
-func (b *Inbox) look() (mark Mark, whole bool, err error) {
+// markNow returns the state of the queue file, and whether its last line has its newline. If there is no file, there is
+// nothing to wait for.
+func (b *Inbox) markNow() (mark Mark, whole bool, err error) {
 	f, err := journal.OpenQueue(b.path)
 	if f == nil || err != nil {
-		return Mark{}, err == nil, err // if it is gone there is nothing to wait for
+		return Mark{}, err == nil, err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	mark = Mark{Size: f.Info().Size, Mtime: f.Info().Mtime}
-	whole, err = lines.Ends(f, mark.Size)
-	return mark, whole, err
+	whole, err = lines.Ends(f, f.Info().Size)
+	return markOf(f), whole, errors.Join(err, f.Close())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"heartbeat/internal/flat"
@@ -16,12 +17,12 @@ import (
 // When a backup of the inbox or of its state comes back, settled lines are read again. Only then is each line looked
 // up in the results and dead letters. In ordinary delivery no line is, because an identical line may be new work.
 
-// reread says that lines may be read again that were settled before, and why. The record keeps it until the
-// cursor has passed them, and for status until rereadKept is over.
+// reread means that lines may be read again that were settled before. The record keeps it until the cursor has passed
+// them, and for status until rereadKept is over.
 type reread struct {
 	At  time.Time `json:"at"`
 	Why string    `json:"why"`
-	// Lines that start in [From,Until) are looked up. Size is the length of the file when this was found;
+	// Lines that start in [From,Until) are looked up. Size is the length that the file had when the reread was noted;
 	// what lies before Size was not appended since.
 	From  int64 `json:"from"`
 	Until int64 `json:"until"`
@@ -29,12 +30,12 @@ type reread struct {
 	// Since, unless 0, is the first delivery that an older state does not know, or whose outcome it does not know.
 	Since  int64 `json:"since,omitempty"`
 	Passed int   `json:"passed,omitempty"` // entries that were passed without a turn
-	// ByHand says that somebody changed the state by hand, which by itself needs no lookup.
+	// ByHand means that somebody changed the state by hand, which by itself needs no lookup.
 	ByHand bool `json:"by_hand,omitempty"`
 }
 
-// Mended records, in an event, what was mended in the state. With again, waiting lines whose outcome is known
-// are passed, as after a restore.
+// Mended records in an event what was mended in the state. If again is set, waiting lines whose outcome is known are
+// passed, as after a restore.
 func (t *Tx) Mended(what string, again bool) error {
 	if again {
 		t.readAgain(what, 0, 0)
@@ -45,7 +46,7 @@ func (t *Tx) Mended(what string, again bool) error {
 
 const rereadKept = 24 * time.Hour
 
-// rereading returns the record's reread, nil for none, or if another release wrote what cannot be decoded.
+// rereading returns the record's reread, nil if there is none or if another release wrote one that cannot be decoded.
 func (t *Tx) rereading() *reread {
 	r, _ := recorded[reread](t.st.Reread, "")
 	return r
@@ -91,17 +92,17 @@ func (t *Tx) endReread(next *journal.Record) {
 		}
 	}
 	t.setReread(r)
-	if next.Reread = t.st.Reread; max(next.Cursor, r.From) >= r.Until && !r.told(t.box.utcNow(), next.Cursor) {
+	if next.Reread = t.st.Reread; max(next.Cursor, r.From) >= r.Until && !r.isNews(t.box.utcNow(), next.Cursor) {
 		next.Reread = nil
 	}
 }
 
-// told reports whether a person should know.
-func (r *reread) told(now time.Time, cursor int64) bool {
+// isNews reports whether a person should know of the reread.
+func (r *reread) isNews(now time.Time, cursor int64) bool {
 	return cursor < min(r.Size, r.Until) || now.Sub(r.At) <= rereadKept && (r.Passed > 0 || r.Since > 0 || r.ByHand)
 }
 
-// sentence returns the text for a person. again is how many entries look answered but get a turn.
+// sentence returns the text for a person. again is the number of entries that look answered but get a turn.
 func (r *reread) sentence(again int) string {
 	s := fmt.Sprintf("%s (found %s)", r.Why, words.Stamp(r.At))
 	if r.ByHand {
@@ -124,11 +125,11 @@ const lookSpan = 1 << 16
 // lookup holds the outcomes of the entries in a part of the queue file.
 type lookup struct {
 	from, to int64
-	passed   map[int64]string // by start of line: why it needs no turn
-	again    int              // how many lines look answered, but may be new work
+	passed   map[int64]string // why a line needs no turn, by its start
+	again    int              // the number of lines that look answered, but may be new work
 }
 
-// settledBefore says why the line at start needs no turn, "" if it does.
+// settledBefore returns why the line at start needs no turn, "" if it needs one.
 func (t *Tx) settledBefore(start int64) (why string, err error) {
 	if len(t.st.Reread) == 0 || !t.here {
 		return "", nil
@@ -198,7 +199,7 @@ const (
 	settledDead     = "it is a dead letter"
 )
 
-// settled says why the line needs no turn, "" if it does. The last outcome counts.
+// settled returns why the line needs no turn, "" if it needs one. The last outcome counts.
 func (c *candidate) settled() string {
 	switch {
 	case c.requeued && c.dead > c.answered:
@@ -213,7 +214,7 @@ func (c *candidate) settled() string {
 	return ""
 }
 
-// lookUp reads a part of the queue file, and then all outcomes.
+// lookUp looks up the lines of a part of the queue file in all outcomes.
 func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
 	all, n := candidates{}, 0
 	l := &lookup{from: from, to: from, passed: map[int64]string{}}
@@ -240,7 +241,7 @@ func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
 	if err != nil {
 		return nil, err
 	}
-	twice := t.inFlight != nil && len(all[t.inFlight.EntryID]) > 0 || t.redeliver != nil && len(all[t.redeliver.EntryID]) > 0
+	twice := slices.ContainsFunc(t.unsettled(), func(d *Delivery) bool { return len(all[d.EntryID]) > 0 })
 	for _, same := range all {
 		twice = twice || len(same) > 1
 		for _, c := range same {
@@ -251,12 +252,12 @@ func (t *Tx) lookUp(r *reread, from int64) (*lookup, error) {
 			}
 		}
 	}
-	// These lines need not be looked up again, unless a search began behind others that must be.
+	// These lines need not be looked up again, unless this search began behind others that must be.
 	if len(l.passed)+l.again == 0 && !twice && from <= max(r.From, t.settledEnd()) {
 		r.From = l.to
 		t.setReread(r)
 	}
-	return l, err
+	return l, nil
 }
 
 // outcomes adds the outcomes of the candidates, including those of this transaction.
@@ -319,7 +320,7 @@ func (t *Tx) eachLine(k journal.Kind, from int64, visit func(line []byte)) error
 	return err
 }
 
-// settledAs says why an entry with that line, which may be in no inbox, needs no turn.
+// settledAs returns why an entry with that line, which may be in no inbox, needs no turn, "" if it needs one.
 func (t *Tx) settledAs(r *reread, line []byte) (why string, err error) {
 	all := candidates{}
 	all.add(line, -1, true)

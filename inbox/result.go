@@ -37,7 +37,7 @@ type Result struct {
 	price.Fields
 }
 
-// Answer is the result that the agent handed over, or else its reply.
+// Answer returns the result that the agent handed over, or else its reply.
 func (r Result) Answer() string { return cmp.Or(r.Result, r.Reply) }
 
 // Task is something that an entry left running after its turns.
@@ -45,7 +45,7 @@ type Task struct {
 	ID          string `json:"id"`
 	Type        string `json:"type,omitempty"`
 	Description string `json:"description,omitempty"`
-	// CutOff says that the task was still running when the entry was acknowledged.
+	// CutOff means that the task was still running when the entry was acknowledged.
 	CutOff bool `json:"cut_off,omitempty"`
 }
 
@@ -60,8 +60,7 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 	}
 }
 
-// keptPrompt is how many characters of an entry's text its result keeps. They are part of the acknowledging
-// record, and so cost every turn.
+// keptPrompt is the number of characters of an entry's text that its result keeps. Acknowledging records carry them.
 const keptPrompt = 200
 
 func firstCharacters(text string) string {
@@ -113,16 +112,15 @@ func (r Result) encode() ([]byte, error) {
 	return o.End(), nil
 }
 
-// EventKind says what happened.
+// EventKind is what happened.
 type EventKind string
 
-// The events in .events.jsonl. What happens to every entry is not among them, since its result or dead letter
-// tells that.
+// The events in .events.jsonl. What happens to every entry is not among them: its result or dead letter records that.
 const (
 	EventScheduled   EventKind = "scheduled"
 	EventRedelivered EventKind = "redelivered"
 	EventDropped     EventKind = "dropped"
-	EventElsewhere   EventKind = "resolved elsewhere" // a run's entry was needed no more; counted as "dropped"
+	EventElsewhere   EventKind = "resolved elsewhere" // a run no longer needs its entry; counted as "dropped"
 	EventRequeued    EventKind = "requeued"
 	EventPurged      EventKind = "purged"
 	EventLate        EventKind = "late answer" // a dead letter's turn has ended
@@ -144,10 +142,10 @@ const (
 	EventUntold      EventKind = "notify failed"
 	EventSaid        EventKind = "verdict" // of an agent: see [Verdict]
 	EventProgress    EventKind = "progress"
-	EventCheckFailed EventKind = "check failed" // the entry goes on, or is set aside: see Reason
+	EventCheckFailed EventKind = "check failed" // the agent continues, or the entry is set aside: see Reason
 	EventUnchecked   EventKind = "not checked"  // the check could not be run, and is retried: see Reason
 	EventMended      EventKind = "mended"       // by "fsck --repair": see Reason
-	EventContested   EventKind = "contested"    // another Stop hook had an answered entry's turn go on: see Reason
+	EventContested   EventKind = "contested"    // another Stop hook continued an answered entry's turn: see Reason
 )
 
 // Event is one line of .events.jsonl.

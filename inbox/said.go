@@ -41,7 +41,7 @@ type Verdict struct {
 	Kind  VerdictKind `json:"verdict"`
 	Text  string      `json:"text,omitempty"`
 	At    time.Time   `json:"at"`
-	Until *time.Time  `json:"until,omitempty"` // not earlier again
+	Until *time.Time  `json:"until,omitempty"` // the entry is not tried again before
 }
 
 // Check returns an error, worded for the agent, if the verdict is not valid.
@@ -95,7 +95,7 @@ func (t *Tx) Say(v Verdict) error {
 type Progress struct {
 	Text  string    `json:"text,omitempty"`
 	At    time.Time `json:"at"`
-	Until time.Time `json:"until"` // it is not stuck before
+	Until time.Time `json:"until"` // the work does not count as stuck before
 }
 
 // NoteProgress stores with the entry in flight that its agent is at work for that length of time.
@@ -128,8 +128,7 @@ type earlier struct {
 	Took     time.Duration `json:"took_ns,omitempty"`
 }
 
-// maxEarlier bounds a list that each record carries. An entry that is dropped from the list counts its
-// attempts from the start again.
+// maxEarlier bounds a list that each record carries. The attempts of an entry that is dropped from it are forgotten.
 const maxEarlier = 64
 
 // The bounds keep an edited .scheduled.jsonl from overflowing any sum.
@@ -208,11 +207,10 @@ func (t *Tx) setEarlier(all []earlier) {
 // resume gives an entry from the queue its earlier deliveries.
 func (t *Tx) resume(e *Entry) {
 	for _, was := range t.earlier() {
-		if was.EntryID != e.EntryID {
-			continue
+		if was.EntryID == e.EntryID {
+			e.Attempt, e.firstSeq, e.took = was.Attempts+1, was.FirstSeq, max(0, was.Took)
+			e.spent, _ = price.Short(was.Spent) // zero if somebody edited it
 		}
-		e.Attempt, e.firstSeq, e.took = was.Attempts+1, was.FirstSeq, max(0, was.Took)
-		e.spent, _ = price.Short(was.Spent) // zero if somebody edited it
 	}
 }
 

@@ -27,23 +27,23 @@ type Scheduled struct {
 	putOff *earlier // nil unless the entry was delivered before
 }
 
-// SentAt is when the entry was given to `send`; zero if the line does not say.
+// SentAt returns when the entry was given to `send`; zero if the line has no such time.
 func (s Scheduled) SentAt() time.Time { return decodeEntry(s.line).timeMember(sentAtMember) }
 
-// timeIn returns when a line's entry is due, zero if the line must be decoded to tell.
+// timeIn returns when a line's entry is due, zero if only decoding the line can tell.
 func timeIn(l []byte) (at time.Time) {
-	named, asks := false, false
+	hasID, hasPrompt := false, false
 	valid := flat.Each(l, func(name, value []byte) {
 		switch string(name) {
 		case `"not_before"`:
 			at, _ = time.Parse(time.RFC3339, flat.Value(value).Text())
 		case `"id"`:
-			named = len(value) > len(`""`) && value[0] == '"'
+			hasID = len(value) > len(`""`) && value[0] == '"'
 		case `"prompt"`:
-			asks = value[0] == '"'
+			hasPrompt = value[0] == '"'
 		}
 	})
-	if !valid || !named || !asks {
+	if !valid || !hasID || !hasPrompt {
 		return time.Time{}
 	}
 	return at
@@ -58,11 +58,8 @@ func parseScheduled(l []byte) (Scheduled, bool) {
 		return s, true
 	}
 	id, text, _ := decodeLine(l)
-	if id == "" {
-		return Scheduled{}, false
-	}
 	at := m.Time(notBeforeMember)
-	if m.Err() != nil || at.IsZero() {
+	if id == "" || m.Err() != nil || at.IsZero() {
 		return Scheduled{}, false
 	}
 	return Scheduled{ID: id, EntryID: entryID(l), NotBefore: at, Text: text, line: bytes.Clone(l), lineID: lines.ID(l)}, true
@@ -111,7 +108,7 @@ func (b *Inbox) Scheduled() (all []Scheduled, err error) {
 	return all, err
 }
 
-// Schedule is how many entries are scheduled, and when the first of them is due.
+// Schedule is the number of scheduled entries, and when the first of them is due.
 type Schedule struct {
 	Count int
 	Next  time.Time // zero if there is none
@@ -176,11 +173,8 @@ func (t *Tx) promote() error {
 
 func (t *Tx) promoteDue(due []Scheduled) error {
 	writing, err := t.beingWritten()
-	if err != nil {
+	if err != nil || writing {
 		return err
-	}
-	if writing {
-		return nil
 	}
 	if err := t.mayAppend(); err != nil {
 		return fmt.Errorf("append scheduled entries to inbox %s: %w", t.box.path, err)
@@ -215,10 +209,10 @@ func (t *Tx) promoteDue(due []Scheduled) error {
 	return nil
 }
 
-// promoteAgain is after what time a waiting hook retries a failed move.
-const promoteAgain = 5 * time.Second
+// promoteRetry is how long a waiting hook waits before it retries a failed move.
+const promoteRetry = 5 * time.Second
 
-// NextDue is when the next scheduled entry is due, or when a failed move is retried; zero if no entry is known.
+// NextDue returns when the next scheduled entry is due, or when a failed move is retried; zero if no entry is known.
 func (t *Tx) NextDue() time.Time { return t.due }
 
 // Promote moves the scheduled entries that are due to the end of the inbox. [Inbox.Begin] does so too;

@@ -50,6 +50,6 @@ func TestWhatCouldNotBeMovedComesNext(t *testing.T) {
 	require.NoError(t, os.Mkdir(box.ScheduledPath(), 0o700))
 	tx = begin()
 	assert.Contains(t, tx.Warnings()[0], "keep waiting, and the next transaction tries again")
-	assert.Equal(t, now.Add(promoteAgain), tx.NextDue().UTC(), "a hook that waits looks again")
+	assert.Equal(t, now.Add(promoteRetry), tx.NextDue().UTC(), "a hook that waits looks again")
 	require.NoError(t, tx.Close())
 }

@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// anchorSpan is the least number of bytes before the cursor to remember, and tailSpan the greatest number of
-// waiting ones.
+// anchorSpan is the least number of bytes before the cursor that are remembered, and tailSpan the greatest number of
+// waiting bytes.
 const (
 	anchorSpan = 4 << 10
 	tailSpan   = 16 << 10
@@ -93,7 +93,7 @@ func rememberOwn(next *journal.Record) {
 	}
 }
 
-// notice has the present state of the file committed at once.
+// notice makes the transaction commit the present state of the file at once.
 func (t *Tx) notice() { t.noticed, t.dirty = true, true }
 
 // The journal carries a running digest of what was settled: the hash of the bytes from DigestStart to the

@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/machine"
 )
 
-// maxSessions is how many sessions are remembered, latest first.
+// maxSessions bounds the number of sessions that are remembered, latest first.
 const maxSessions = 8
 
 // Process identifies a process for good. Boot and Namespace say where PID is valid. ProcessStart, 0 if unknown,
@@ -55,7 +55,7 @@ type Session struct {
 	// Doubt is an entry that the session answered and that may still be contested.
 	Doubt *Doubt `json:"doubt,omitempty"`
 
-	// Blocks is how many stops in a row were blocked for entries, as [InSession.CountBlock] counted them.
+	// Blocks is the number of stops in a row that were blocked for entries, as [InSession.CountBlock] counted them.
 	Blocks int `json:"blocks,omitempty"`
 
 	// StartedSeq and FailedSeq are the numbers of the commits that noted the last start and the last failure
@@ -125,8 +125,8 @@ func (in InSession) Acknowledged() int {
 	return in.tx.st.Acknowledged
 }
 
-// CountBlock counts a stop of the session that is blocked for an entry. first says that the previous stop was
-// not blocked.
+// CountBlock counts a stop of the session that is blocked for an entry. first means that the previous stop was not
+// blocked.
 func (in InSession) CountBlock(first bool) {
 	in.change(func(s *Session) {
 		if first {
@@ -190,7 +190,7 @@ func (q Question) String() string {
 	return q.Kind + ": " + q.Text
 }
 
-// StopAsking records that the session went on, and so needs nobody.
+// StopAsking records that the session continued, and so needs nobody.
 func (in InSession) StopAsking() {
 	if in.with(`"asks":`).Asks != nil {
 		in.change(func(s *Session) { s.Asks = nil })
@@ -251,8 +251,8 @@ func sessionAt(all []Session, id string) int {
 	return slices.IndexFunc(all, func(s Session) bool { return s.ID == id })
 }
 
-// Waiter is the consumer that waits for the next entry while its session is idle. There is at most one: a
-// later waiter replaces it, which the earlier one notices when it looks.
+// Waiter is the consumer that waits for the next entry while its session is idle. There is at most one: a later waiter
+// replaces an earlier one, which notices that at its next check.
 type Waiter struct {
 	Name      string    `json:"name"` // unique
 	SessionID string    `json:"session_id,omitempty"`
@@ -280,7 +280,7 @@ func (t *Tx) StopWaiting() {
 	}
 }
 
-// Finding is a fact about a session, with the time since when it holds.
+// Finding is a fact about a session, and since when it holds.
 type Finding struct {
 	At   time.Time `json:"at"`
 	Text string    `json:"text"` // one line of prose
@@ -289,8 +289,8 @@ type Finding struct {
 // maxFinding bounds the text of a finding, which every record carries.
 const maxFinding = 500
 
-// NoteUncounted records why the spending of the session is not counted although limits apply. An empty cause
-// says that it is counted. Repeating a cause changes nothing.
+// NoteUncounted records why the spending of the session is not counted although limits apply. An empty cause means that
+// it is counted. Repeating a cause changes nothing.
 func (in InSession) NoteUncounted(cause string) {
 	cause = oneLine(cause)
 	if in.Uncounted() == cause {
@@ -316,13 +316,13 @@ func (in InSession) Uncounted() string {
 // SameFinding reports whether two texts are recorded as the same finding.
 func SameFinding(a, b string) bool { return oneLine(a) == oneLine(b) }
 
-// with returns the session if any session has that member, else an empty one. At nearly every turn none has,
-// which is found without decoding.
-func (in InSession) with(member string) (s Session) {
-	if bytes.Contains(in.tx.st.Sessions, []byte(member)) {
-		s = in.Known()
+// with returns the session if any session has that member, else an empty one. At nearly every turn no session has it,
+// which needs no decoding.
+func (in InSession) with(member string) Session {
+	if !bytes.Contains(in.tx.st.Sessions, []byte(member)) {
+		return Session{}
 	}
-	return s
+	return in.Known()
 }
 
 // oneLine shortens a text for a finding.

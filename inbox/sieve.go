@@ -7,14 +7,14 @@ import (
 	"heartbeat/internal/journal"
 )
 
-// sieve remembers the ids of a file's lines in little space: it may also take other ids for known.
+// sieve is a Bloom filter of the ids in a file's lines: it needs little space, but may also take other ids for known.
 type sieve struct {
 	seed maphash.Seed
 	seen journal.Seen
 	bits [sieveBits / 64]uint64
 }
 
-// sieveBits keeps a million ids so that one of twenty others is taken for known.
+// sieveBits suffices for a million ids: one in twenty other ids is then taken for known.
 const sieveBits = 1 << 23
 
 // spots returns the two bits that stand for an id.
@@ -37,8 +37,8 @@ func (s *sieve) mayHold(id string) bool {
 	return may == 1
 }
 
-// seenWithout returns up to where none of the ids is in a file. It is the start unless this process searches again in a
-// large file: an agent that appends for weeks reads only what came since.
+// seenWithout returns a place in a file before which none of the ids occurs. It is the start, unless this process
+// searches a large file again: so an agent that appends for weeks reads only what is new.
 func (b *Inbox) seenWithout(kind journal.Kind, ids map[string]bool) (journal.Seen, error) {
 	b.sieving.Lock()
 	defer b.sieving.Unlock()

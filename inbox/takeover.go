@@ -108,7 +108,7 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 		d.Detached = true
 	}
 	t.named = d.first()
-	// Whether the text went out is known of that delivery, whatever else was edited.
+	// Whether that delivery's text went out is still known, whatever else was edited.
 	was := t.inFlight
 	t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)
 	if d.DeliveredSeq >= t.Seq() {
@@ -127,7 +127,7 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 
 // inFlightRemoved handles an entry in flight whose file somebody removed. A program that settles the entry also moves
 // the cursor, and one that gives it back (heartbeat-rs's recover) also removes .responded. The missing file alone
-// says nothing about the entry, which stays in flight because somebody may be working on it.
+// proves nothing, and the entry stays in flight because somebody may be working on it.
 func (t *Tx) inFlightRemoved(cursor int64) error {
 	d := t.inFlight
 	switch {
@@ -171,8 +171,8 @@ const foreignSuffix = ".foreign"
 // made by hand or by a model of a power loss.
 var TestOnlyTrustAll bool
 
-// writtenHere reports whether the journal was written in this very directory. A repository can bring any file, but it
-// cannot choose a file's identity and the nanosecond of its time. A copy that keeps the times counts as well.
+// writtenHere reports whether the journal was written in this very directory. A repository can bring any file, but
+// cannot choose a file's identity or the nanoseconds of its time. A copy that keeps the times counts as written here.
 //
 // Without a journal, only the inbox and the files of heartbeat-rs are known.
 func (t *Tx) writtenHere() bool {
@@ -195,7 +195,7 @@ func (t *Tx) moveForeignAside() error {
 	if t.box.opts.Adopt {
 		return t.adoptForeign()
 	}
-	if t.here { // asked before this transaction commits, which ties the state to this place
+	if t.here { // as it was before this transaction commits, which ties the state to this place
 		return nil
 	}
 	t.st.Account, t.money.account = nil, nil // what was spent elsewhere counts there

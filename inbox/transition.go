@@ -141,8 +141,8 @@ func (t *Tx) Bind(to Recipient) error {
 	return nil
 }
 
-// GiveBack returns the entry in flight to its place in the queue, where [Tx.Next] finds it again. counted
-// says whether the delivery counts as an attempt: one that never arrived ([NeverArrived]) does not.
+// GiveBack returns the entry in flight to its place in the queue, where [Tx.Next] finds it again. counted is whether
+// the delivery counts as an attempt: one that never arrived ([NeverArrived]) does not.
 func (t *Tx) GiveBack(reason string, counted bool) error {
 	if t.inFlight == nil {
 		return fmt.Errorf("give back: %w", errNothingInFlight)
@@ -234,14 +234,14 @@ func (t *Tx) encoded(v any) []byte {
 	return line
 }
 
-// ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor
-// past it. why says what became of it.
+// ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor past it.
+// why is what became of it.
 func (t *Tx) ResolveElsewhere(e Entry, why string) error {
 	switch {
 	case t.inFlight != nil:
 		return errors.New("resolve elsewhere: an entry is still in flight: settle it first")
 	case e.EntryID == "":
-		return errors.New("resolve elsewhere: the entry is none from Next")
+		return errors.New("resolve elsewhere: the entry did not come from Next")
 	}
 	t.setRedeliver(nil)
 	if !e.detached {

@@ -41,8 +41,8 @@ type SessionTurns struct {
 const BrokenLedger = "-"
 
 const (
-	// maxAccounts is how many sessions may have turns at once. How far any other session was charged is found
-	// again in .costs.jsonl.
+	// maxAccounts bounds the number of sessions that have turns at once. How far another session was charged can be
+	// read from .costs.jsonl.
 	maxAccounts = 8
 	// maxTurns bounds the turns of a session whose transcript cannot be read.
 	maxTurns = 24
@@ -58,11 +58,11 @@ type position struct {
 	length, since int64
 }
 
-// Position sets how long a session's transcript is. Call it before the transaction settles, delivers or binds
-// an entry: spending from the user's next line on belongs to the turn that then begins. over says that no
-// turn goes on at that length; because the client writes lines late, later lines that are older than this
-// transaction still belong to the previous turn. Position reports whether the transcript was cut: it is
-// shorter than before, and the last turn goes on at its end.
+// Position sets how long a session's transcript is. Call it before the transaction settles, delivers or binds an entry:
+// spending from the user's next line on belongs to the turn that then begins. over means that no turn is in progress at
+// that length; because the client writes lines late, later lines that are older than this transaction still belong to
+// the previous turn. Position reports whether the transcript was cut: it is shorter than before, and the last turn
+// continues at its end.
 func (m *Money) Position(session, transcript string, length int64, over bool) (cut bool) {
 	if session == "" || len(session) > maxSessionName {
 		return false
@@ -117,7 +117,7 @@ func (m *Money) openSession(session string, began bool) *SessionTurns {
 		first = Turn{From: p.length, Since: m.tx.box.opts.Now().UnixMilli()}
 	}
 	if p.length > 0 {
-		end, at, found := m.chargedTo(session)
+		end, at, found := m.lastCharged(session)
 		switch {
 		case found && end > 0 && end <= p.length:
 			first.From, first.Since = end, at
@@ -134,8 +134,8 @@ const costSpan = 16 << 20
 // TranscriptEnd is the member of a line of .costs.jsonl that says how far the session's transcript was charged.
 const TranscriptEnd = "transcript_end"
 
-// chargedTo returns how far a session's transcript was charged, and when. Unreadable lines are ignored.
-func (m *Money) chargedTo(session string) (end, at int64, found bool) {
+// lastCharged returns how far a session's transcript was charged, and when. Unreadable lines are ignored.
+func (m *Money) lastCharged(session string) (end, at int64, found bool) {
 	err := m.tx.eachLine(journal.Costs, -costSpan, func(l []byte) {
 		m := flat.Value(l)
 		if m.Get("session_id").Text() != session {
@@ -153,7 +153,7 @@ func (m *Money) chargedTo(session string) (end, at int64, found bool) {
 	return end, at, found
 }
 
-// chargedTo reports whether a price is charged to any delivery of that entry, and chargedFor whether to that very one.
+// chargedTo reports whether a price is charged to any delivery of that entry, and chargedFor to that very delivery.
 func chargedTo(c price.Charged, d *Delivery) bool {
 	return c.EntryID == d.EntryID && c.FirstSeq == d.first()
 }
@@ -237,7 +237,7 @@ func (m *Money) rebind(d *Delivery) {
 	m.enter(d)
 }
 
-// arrive notes that a session begins, or goes on in another process. No turn of an entry goes on there by itself.
+// arrive notes that a session begins, or continues in another process. No turn of an entry continues there by itself.
 func (m *Money) arrive(session string) {
 	p, known := m.positions[session]
 	if !known {
@@ -342,14 +342,14 @@ func (s *Turn) text() string {
 	return text
 }
 
-// turnFrom reads what text wrote. before says that an earlier release marked the turn as spent before it knew
-// the session. If that release had found the exact line, the third word is its offset.
+// turnFrom reads what text wrote. before means that an earlier release marked the turn as spent before it knew the
+// session. If that release had found the exact line, the third word is the line's offset.
 func turnFrom(text string) (s Turn, before bool, err error) {
 	parts := strings.SplitN(text, " ", 10)
 	var line, attempt int64
 	into := [...]*int64{&s.From, &s.Since, &line, nil, &s.Start, &s.FirstSeq, &s.DeliveredSeq, &attempt}
 	if n := len(parts); n != 4 && n < 9 {
-		return s, false, fmt.Errorf("%q is no turn", brief(text))
+		return s, false, notTurn(text)
 	}
 	for i, p := range parts[:min(len(parts), len(into))] {
 		if into[i] == nil && len(p) == promptSize {
@@ -357,7 +357,7 @@ func turnFrom(text string) (s Turn, before bool, err error) {
 		} else if into[i] == nil {
 			before = strings.Contains(p, "h")
 		} else if *into[i], err = strconv.ParseInt(p, 10, 64); err != nil {
-			return s, false, fmt.Errorf("%q is no turn", brief(text))
+			return s, false, notTurn(text)
 		}
 	}
 	s.Attempt = int(attempt)
@@ -376,4 +376,4 @@ func turnFrom(text string) (s Turn, before bool, err error) {
 	return s, before, nil
 }
 
-func brief(text string) string { return text[:min(len(text), 40)] }
+func notTurn(text string) error { return fmt.Errorf("%q is not a turn", text[:min(len(text), 40)]) }

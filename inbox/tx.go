@@ -40,16 +40,16 @@ type held struct {
 
 // found is what this transaction found beside the last record.
 type found struct {
-	// settling says that the files do not show the last commit yet, which only a view can see.
+	// settling means that the files do not show the last commit yet, which only a view can see.
 	settling bool
-	// here says that the state was written in this directory, and so is trusted.
+	// here means that the state was written in this directory, and so is trusted.
 	here  bool
 	stale *Delivery
 	// named is the number of the delivery in an .in-flight from another program, 0 for none.
 	named int64
-	// justFound says that this transaction has already warned of the reread.
+	// justFound means that this transaction has already warned of the reread.
 	justFound bool
-	// replacedWhy says why the queue file was found to be another file.
+	// replacedWhy is why the queue file was found to be another file.
 	replacedWhy string
 }
 
@@ -62,8 +62,8 @@ type changes struct {
 	// lastLine is where the line before the cursor starts, if the cursor was moved.
 	lastLine int64
 	reanchor bool
-	// person says that the next commit brings something that a person may want to hear of, brought that an
-	// earlier commit of this transaction did.
+	// person means that the next commit brings something that a person may want to hear of, brought that an earlier
+	// commit of this transaction did.
 	person, brought bool
 	forget          []string // files that nothing needs after the commit
 	delivers        bool     // the next commit brings a text that is then handed over
@@ -136,8 +136,8 @@ func (t *state) InFlight() *Delivery { return t.inFlight }
 // the consumer comes back.
 func (t *state) Responded() bool { return t.responded }
 
-// Stale returns an entry that .in-flight named although the cursor was past it, as a heartbeat-rs leaves it
-// that is killed while it acknowledges. The entry was answered, and Commit removes the file.
+// Stale returns an entry that .in-flight named although the cursor was past it: a heartbeat-rs that is killed while it
+// acknowledges leaves that. The entry was answered, and Commit removes the file.
 func (t *Tx) Stale() *Delivery { return t.stale }
 
 // Begin takes the inbox's lock and reads the state. It waits for the lock for at most [Options].LockWait, or
@@ -161,19 +161,19 @@ func (b *Inbox) Begin(ctx context.Context) (*Tx, error) {
 	return t, nil
 }
 
-// LockIdentity is an [Options.Lock]. It identifies the file that [Inbox.Begin] locks and, as somebody may remove that one
-// alone, the lock of the inbox's launcher or host.
+// LockIdentity returns an [Options.Lock]. It identifies the file that [Inbox.Begin] locks and, as somebody may remove
+// that one alone, the lock of the inbox's launcher or host.
 func (b *Inbox) LockIdentity() string {
 	return identity(b.beside(journal.LockName)) + "/" + identity(b.LaunchLock())
 }
 
-// identity is "" for a file that is not there or cannot be opened.
-func identity(path string) (is string) {
+// identity returns a lock file's identity, "" if the file does not exist or cannot be opened.
+func identity(path string) (id string) {
 	_ = journal.Reading(path, func(lock *disk.File) error {
-		is = lock.Identity()
+		id = lock.Identity()
 		return nil
 	})
-	return is
+	return id
 }
 
 // MakeGood finishes what a killed transaction left undone.
@@ -229,7 +229,7 @@ func (t *Tx) load() error {
 		return err
 	}
 	if t.notMoved = t.promote(); t.notMoved != nil {
-		t.due = t.box.opts.Now().Add(promoteAgain)
+		t.due = t.box.opts.Now().Add(promoteRetry)
 		t.warn("scheduled entries that are due keep waiting, and the next transaction tries again: %v", t.notMoved)
 	}
 	return nil

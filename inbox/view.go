@@ -29,7 +29,7 @@ const viewTries = 20
 // corruptTries bounds the tries if the state is invalid, as it may seem to be while somebody is writing it.
 const corruptTries = 5
 
-// View looks at the inbox. Its errors about invalid state are those of [Inbox.Begin].
+// View reads the inbox. Its errors about invalid state are those of [Inbox.Begin].
 func (b *Inbox) View() (*View, error) {
 	for try := 1; ; try++ {
 		v, err := b.view(try == viewTries)
@@ -140,7 +140,7 @@ func (v *View) WrittenAt() time.Time {
 	return time.Unix(0, v.tx.queueMark().Mtime)
 }
 
-// Told is what the last commit says of settled lines and their outcomes.
+// Told is the last commit's record of settled lines and their outcomes.
 type Told struct {
 	Seq int64 // the number of the commit
 	// Lines from From up to the cursor were settled one after the other. Waits is the start of the first line
@@ -148,11 +148,11 @@ type Told struct {
 	From, Waits int64
 	// Results is the length of the results file at that commit.
 	Results int64
-	// Whole says that nothing was ever taken out of results, dead letters and events.
+	// Whole means that nothing was ever removed from results, dead letters and events.
 	Whole bool
 }
 
-// Told returns what the last commit says.
+// Told returns what the last commit recorded.
 func (v *View) Told() (Told, error) {
 	st := &v.tx.st
 	told := Told{Seq: st.Seq, From: st.DigestStart, Waits: v.tx.settledEnd(), Results: v.results, Whole: true}
@@ -176,15 +176,14 @@ func (v *View) Redeliver() *Delivery { return v.tx.redeliver }
 // work, or was killed and the next transaction finishes the commit.
 func (v *View) Settling() bool { return v.tx.settling }
 
-// Replaced says why the queue file is not the one in which the cursor was set, and so is read from its start;
-// "" if it is the same file.
+// Replaced returns why the queue file is not the one in which the cursor was set, and so is read from its start; "" if
+// it is the same file.
 func (v *View) Replaced() string { return v.tx.replacedWhy }
 
-// ReadAgain says what was found about an inbox or a state that somebody restored or edited. It does so for a
-// day, or while lines are read that may have been settled before. It returns nil for nothing, or for what
-// [View.Warnings] say.
+// ReadAgain returns sentences about an inbox or a state that somebody restored or edited. It does so for a day, or
+// while lines are read that may have been settled before. It leaves out what is in [View.Warnings].
 func (v *View) ReadAgain() []string {
-	if r := v.tx.rereading(); r != nil && !v.tx.justFound && r.told(v.tx.box.utcNow(), v.Cursor()) {
+	if r := v.tx.rereading(); r != nil && !v.tx.justFound && r.isNews(v.tx.box.utcNow(), v.Cursor()) {
 		if _, err := v.tx.settledBefore(v.Cursor()); err == nil && v.tx.looked != nil {
 			return []string{r.sentence(v.tx.looked.again)}
 		}
@@ -205,7 +204,7 @@ func (v *View) Totals() (Totals, error) {
 	return n.complete(), nil
 }
 
-// Find says where the entry with that envelope id is, as a [Receipt] does; "" if it is nowhere.
+// Find returns where the entry with that envelope id is, in the words of [Receipt].Found; "" if it is nowhere.
 func (v *View) Find(id string) (string, error) {
 	found, err := v.FindAll([]string{id})
 	return found[id], err
@@ -229,7 +228,7 @@ func (v *View) FindAll(ids []string) (map[string]string, error) {
 type Backlog struct {
 	Entries int64 `json:"entries"` // including a last line without its newline
 	Bytes   int64 `json:"bytes"`   // of their lines, and of blank lines in between
-	// Torn says that the last line has no newline and was not delivered yet.
+	// Torn means that the last line has no newline and was not delivered yet.
 	Torn bool `json:"torn"`
 }
 
@@ -246,8 +245,7 @@ type Waiting struct {
 	Empty   bool // nothing to deliver: it becomes a dead letter
 	Expired bool // too late: it becomes a dead letter
 	Torn    bool // its line has no newline yet
-	// Wide says that the line is UTF-16 or UTF-32: it becomes a dead letter.
-	Wide bool
+	Wide    bool // UTF-16 or UTF-32: it becomes a dead letter
 }
 
 // Next returns the first n waiting entries, in order of delivery. It reads no further.
@@ -272,12 +270,13 @@ func (t *Tx) waiting(l line, now time.Time) Waiting {
 	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), Wide: t.wide(l.raw), Torn: !l.terminated}
 }
 
-// Lock returns the id of the process that holds the inbox's lock at this moment, -1 if that is unknown, 0 if
-// nobody does. It does not touch the lock.
+// Lock returns the id of the process that holds the inbox's lock at this moment, 0 if none does, and -1 if that is
+// unknown. It does not touch the lock.
 func (b *Inbox) Lock() int { return machine.LockHolder(b.beside(journal.LockName)) }
 
-// NoteHead records by when the waiting entries were there, because a queue file itself only shows its last write. It
-// does nothing if it would have to wait for the lock, or would create files that the owner does not own.
+// NoteHead records a time at which the waiting entries were there, because the queue file itself shows only its last
+// write. It does nothing if it would have to wait for the lock, or would create files that the directory's owner does
+// not own.
 func (b *Inbox) NoteHead(ctx context.Context) {
 	if dir, err := disk.StatDir(b.dir); err != nil || dir.UID != uint32(os.Geteuid()) || b.Lock() != 0 {
 		return

@@ -11,9 +11,9 @@ import (
 	"heartbeat/internal/lines"
 )
 
-// Waits calls f for the waiting entries, in order of delivery, until f returns false. It skips lines that may
-// rejects, without decoding them, unless they are too long; a nil may accepts all. The argument of may is
-// valid until it returns.
+// Waits calls f for the waiting entries, in order of delivery, until f returns false. It skips lines for which may
+// returns false, without decoding them, unless they are too long; a nil may skips none. The line is valid until may
+// returns.
 func (v *View) Waits(may func(line []byte) bool, f func(Waiting) bool) error {
 	if d := v.tx.redeliver; d != nil && (may == nil || may(d.exact())) && !f(v.givenBack(d)) {
 		return nil
@@ -55,7 +55,7 @@ func (v *View) uncanceled(f func(Waiting) bool) func(Waiting) bool {
 	}
 }
 
-// waitsStart is where the first line starts that was never delivered, or the end of a hole there.
+// waitsStart returns where the first line starts that was never delivered, or the end of a hole there.
 func (v *View) waitsStart() (int64, error) {
 	from := v.tx.settledEnd()
 	if v.tx.file == nil {
@@ -79,7 +79,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 		switch {
 		case len(raw) > MaxLine: // raw is only a part of the line
 			if l, wrong = v.tx.lineAt(start, MaxLine); wrong != nil {
-				wrong = ignoreEnd(wrong)
+				wrong = ignoreEOF(wrong)
 				return wrong == nil
 			}
 		case may != nil && !may(raw):
@@ -98,7 +98,7 @@ type Head struct {
 	// Since is when the entry came, according to its own line. Otherwise it is a time at which the entry was
 	// already there, so that it may have waited for longer.
 	Since time.Time
-	// Noted says that later appends will not change Since.
+	// Noted means that later appends will not change Since.
 	Noted bool
 }
 
@@ -161,14 +161,14 @@ func (v *View) End() (Place, error) {
 	if v.tx.file == nil {
 		return p, nil
 	}
-	var err error
-	p.off, err = lines.Start(v.tx.file, v.Size())
+	off, err := lines.Start(v.tx.file, v.Size())
+	p.off = off
 	return p, inReading(err)
 }
 
-// Since calls f for every entry behind a place, delivered meanwhile or not, and returns the place behind
-// them. In a file that replaced the old one, those are all entries. A last line without its newline comes
-// once it has its newline or was delivered.
+// Since calls f for every entry behind a place, delivered meanwhile or not, and returns the place behind them. If
+// another file replaced the old one, it calls f for all entries. It leaves out a last line without its newline until
+// the line has its newline or was delivered.
 func (v *View) Since(p Place, f func(Waiting)) (Place, error) {
 	if v.tx.file == nil {
 		return p, nil
@@ -202,9 +202,9 @@ type Counted struct {
 	whole      Backlog
 }
 
-// Count is [View.Backlog] for callers that look repeatedly; it also returns how far it came. If nothing was
-// committed since last, which may be nil, and the queue file has at most grown, it reads only what was
-// appended. A waiting line that somebody edits in place is then noticed with the next commit.
+// Count is [View.Backlog] for callers that count repeatedly; it also returns how far it has counted. If nothing was
+// committed since last, which may be nil, and the queue file has at most grown, Count reads only what was appended. It
+// then notices a waiting line that somebody edits in place only after the next commit.
 func (v *View) Count(ctx context.Context, last *Counted) (b Backlog, now *Counted, err error) {
 	from, err := v.waitsStart()
 	if err != nil {

@@ -97,7 +97,7 @@ func (b *Inbox) watch(poll time.Duration, changedSince func() bool, names ...str
 				if len(names) > 0 && !slices.Contains(names, filepath.Base(e.Name)) {
 					continue // other state files change at every step
 				}
-			case _, ok := <-errs: // a queue overflow: something changed, so look
+			case _, ok := <-errs: // events were lost, so something changed
 				if !ok {
 					return
 				}
