@@ -178,7 +178,7 @@ func (b *Inbox) ResultsPath() string { return b.fileOf(journal.Results) }
 // DeadLetterPath returns the file of the entries that were set aside.
 func (b *Inbox) DeadLetterPath() string { return b.fileOf(journal.DeadLetters) }
 
-// LaunchLock returns the file that a launcher or session host locks (see package claim), and in which it describes itself.
+// LaunchLock returns the file that a launcher or host locks (see package claim), and in which it describes itself.
 func (b *Inbox) LaunchLock() string { return b.beside(".launch-lock") }
 
 // EventsPath returns the file of the rare events in an entry's life: see [Event].

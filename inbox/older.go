@@ -48,13 +48,11 @@ func (t *Tx) detectOlder() error {
 	t.readAgain(older, since, until)
 	t.addEvent(Event{Event: EventOlder, Reason: older})
 	for _, d := range t.unsettled() {
-		var why string
-		var err error
+		settled := func() (why string, err error) { return t.settledBefore(d.StartOffset) }
 		if d.Detached {
-			why, err = t.settledAs(t.rereading(), d.exact())
-		} else {
-			why, err = t.settledBefore(d.StartOffset)
+			settled = func() (why string, err error) { return t.settledAs(t.rereading(), d.exact()) }
 		}
+		why, err := settled()
 		if err != nil {
 			return err
 		}

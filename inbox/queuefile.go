@@ -107,7 +107,7 @@ func (t *Tx) beingWritten() (bool, error) {
 }
 
 // lineAt reads the line that starts at off, and keeps at most most bytes of it. It skips zeros at off: a hole of a
-// compaction into which another program set the cursor back, a copy of such a hole, or the remains of a line after a power loss.
+// compaction into which another program set the cursor back, a copy of such a hole, or what a power loss left.
 func (t *Tx) lineAt(off int64, most int) (line, error) {
 	off, err := t.file.SkipZeros(off, t.queueSize())
 	if err != nil {

@@ -22,7 +22,7 @@ type File struct {
 func (f *File) Path() string { return f.path }
 
 // Existing returns the open file, nil if it does not exist.
-func (f *File) Existing() (*disk.File, error) {
+func (f *File) Existing() (_ *disk.File, err error) {
 	if f.open != nil {
 		return f.open, nil
 	}
@@ -30,7 +30,6 @@ func (f *File) Existing() (*disk.File, error) {
 	if f.readOnly {
 		how = disk.OpenRead
 	}
-	var err error
 	f.open, err = ifThere(how(f.path))
 	return f.open, err
 }

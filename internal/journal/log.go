@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 	"runtime/debug"
 	"sort"
@@ -35,16 +34,13 @@ type log struct {
 	end  int64      // of the last valid line
 }
 
-// openLog always returns a log, an empty one if there is no file or with an error.
+// openLog returns an empty log if there is no file, and after an error.
 func openLog(path string, open func(string) (*disk.File, error)) (*log, error) {
-	f, err := open(path)
-	switch {
-	case err == nil:
-		return &log{file: f}, nil
-	case errors.Is(err, fs.ErrNotExist):
-		return &log{}, nil
+	f, err := ifThere(open(path))
+	if err != nil {
+		err = fmt.Errorf("read journal: %w", err)
 	}
-	return &log{}, fmt.Errorf("read journal: %w", err)
+	return &log{file: f}, err
 }
 
 // last reads the newest record, backwards from the end of the file and no further than it must. A nil record means that
