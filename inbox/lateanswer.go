@@ -125,9 +125,8 @@ func (in InSession) late(prompt string) func(leftTurn) bool {
 	return func(l leftTurn) bool { return l.Session == in.id && l.Letter != "" && l.Prompt == prompt }
 }
 
-// Late returns what is known of the delivery whose turn goes on in the session under that prompt, although its
-// entry was set aside: its session, prompt and evidence. It is nil if there is none. handed says that its text
-// went out.
+// Late returns what is known of the delivery whose turn goes on in the session under that prompt, although its entry
+// was set aside: its session, prompt and evidence. It is nil if there is none. handed says that its text went out.
 func (in InSession) Late(prompt string) (d *Delivery, handed bool) {
 	all := in.tx.leftTurns()
 	i := slices.IndexFunc(all, in.late(prompt))

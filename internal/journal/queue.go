@@ -96,8 +96,8 @@ func (s *Store) complete(q *queueFile, all []Line, i int) error {
 	return nil
 }
 
-// finish writes the rest of a line that a kill or a full disk cut off at the end of the file. If somebody appends first,
-// both parts of the line become blank, and finish writes the whole line once more.
+// finish writes the rest of a line that a kill or a full disk cut off at the end of the file. If somebody appends
+// first, both parts of the line become blank, and finish writes the whole line once more.
 func (q *queueFile) finish(l Line, rest []byte, end int64) (at int64, err error) {
 	if at, err = q.Append(rest); err != nil || at == end {
 		return at, err

@@ -160,8 +160,8 @@ func (l Line) Bytes() []byte {
 
 func (l Line) size() int64 { return int64(len(l.Bytes())) }
 
-// mark means that the files followed the record Followed. That holds within the mark's boot: after a power loss the files
-// may be older than the mark.
+// mark means that the files followed the record Followed. That holds within the mark's boot: after a power loss the
+// files may be older than the mark.
 type mark struct {
 	Followed int64
 	Boot     string

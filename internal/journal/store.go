@@ -124,8 +124,8 @@ func Names() []string {
 // ErrCorrupt means that a state file has invalid content.
 var ErrCorrupt = lines.ErrCorrupt
 
-// ErrUncertain means that a commit's sync failed, and so did undoing the commit: after a power loss the commit may or may
-// not be there.
+// ErrUncertain means that a commit's sync failed, and so did undoing the commit: after a power loss the commit may or
+// may not be there.
 var ErrUncertain = errors.New("commit uncertain")
 
 // Store is the files of one inbox, as one transaction uses them. It is not safe for concurrent use.
