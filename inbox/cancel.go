@@ -22,10 +22,9 @@ var ErrNotWaiting = errors.New("it no longer waits")
 // entry is in flight or gone, the error is [ErrNotWaiting].
 func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
-		dead := deadLetterOf(d, ReasonCanceled, t.box.utcNow())
-		t.deadLetter(dead)
+		letter := t.deadLetter(deadLetterOf(d, ReasonCanceled, t.box.utcNow()))
 		t.pass(d)
-		return Letter{Letter: LetterName(dead), DeadLetter: dead}, nil
+		return letter, nil
 	}
 	if t.file == nil || start < t.settledEnd() || start >= t.queueSize() || t.canceledAt(start) {
 		return Letter{}, ErrNotWaiting
@@ -57,8 +56,7 @@ func (t *Tx) canceledLetter(e Entry, was *earlier) Letter {
 	if was != nil {
 		dead.Attempts, dead.FirstSeq = was.Attempts, was.FirstSeq
 	}
-	t.deadLetter(dead)
-	return Letter{Letter: LetterName(dead), DeadLetter: dead}
+	return t.deadLetter(dead)
 }
 
 // CancelScheduled is [Tx.Cancel] for a scheduled entry. The entry's line is removed from .scheduled.jsonl.

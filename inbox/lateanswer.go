@@ -33,12 +33,7 @@ type leftTurn struct {
 // leftTurns returns the turns in the record, none at nearly every stop.
 func (t *state) leftTurns() []leftTurn { return kept[[]leftTurn](t.st.Stopped) }
 
-func (t *Tx) setLeftTurns(all []leftTurn) {
-	t.st.Stopped, t.dirty = nil, true
-	if len(all) > 0 {
-		t.st.Stopped = t.encoded(all[max(0, len(all)-maxLeft):])
-	}
-}
+func (t *Tx) setLeftTurns(all []leftTurn) { t.st.Stopped = encodedLast(t, all, maxLeft) }
 
 // changeLeft changes the turns that which selects, and drops turns with neither a letter nor a why.
 func (t *Tx) changeLeft(which func(leftTurn) bool, change func(*leftTurn)) {
@@ -107,7 +102,7 @@ func (in InSession) Stopped() (prompt, why string) {
 
 // expectLate remembers the turn of an entry that was set aside, if the turn may still end with an answer and
 // can be told from any other turn.
-func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
+func (t *Tx) expectLate(d *Delivery, dead Letter) {
 	if d.SessionID == "" || d.PromptID == "" || d.SessionID == t.over || len(d.Evidence) > maxLeftEvidence {
 		return
 	}
@@ -117,7 +112,7 @@ func (t *Tx) expectLate(d *Delivery, dead DeadLetter) {
 	t.changeLeft(ofSession(d.SessionID), forgotten)
 	t.setLeftTurns(append(t.leftTurns(), leftTurn{
 		Session: d.SessionID, Prompt: d.PromptID, EntryID: dead.EntryID, ID: clipped(dead.ID),
-		Letter: LetterName(dead), Handed: t.st.Handed, Evidence: d.Evidence,
+		Letter: dead.Letter, Handed: t.st.Handed, Evidence: d.Evidence,
 	}))
 }
 

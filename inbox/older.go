@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 
 	"heartbeat/internal/disk"
@@ -103,10 +104,7 @@ func (t *Tx) eachUnknown(k journal.Kind, visit func(l Letter)) error {
 // mayBeNewer reports whether an outcome may be newer than the state: it belongs to a later delivery, or to an entry
 // that is in flight or was given back.
 func (t *Tx) mayBeNewer(line []byte, seq int64) bool {
-	for _, d := range t.unsettled() {
-		if bytes.Contains(line, []byte(d.EntryID)) {
-			return true
-		}
-	}
-	return seq > t.st.Seq
+	return seq > t.st.Seq || slices.ContainsFunc(t.unsettled(), func(d *Delivery) bool {
+		return bytes.Contains(line, []byte(d.EntryID))
+	})
 }

@@ -165,11 +165,7 @@ func (h Holds) Streak() (int, error) {
 func (h Holds) lastBackoff() (*Backoff, error) { return recorded[Backoff](h.tx.st.Backoff, "back-off") }
 
 // forgetBackoff ends the back-off after a success.
-func (t *Tx) forgetBackoff() {
-	if len(t.st.Backoff) > 0 {
-		t.st.Backoff, t.dirty = nil, true
-	}
-}
+func (t *Tx) forgetBackoff() { t.forgetRecorded(&t.st.Backoff) }
 
 // Stopping is a process whose sessions work on the inbox and that is about to end. Until it has ended, nothing is
 // delivered. Unlike a [Pause], it ends with that process, however that ends, and leaves a person's pause as it is.
@@ -202,8 +198,4 @@ func (h Holds) BeginStop() error {
 }
 
 // EndStop lets delivery continue: the process has no sessions any more.
-func (h Holds) EndStop() {
-	if len(h.tx.st.Stopping) > 0 {
-		h.tx.st.Stopping, h.tx.dirty = nil, true
-	}
-}
+func (h Holds) EndStop() { h.tx.forgetRecorded(&h.tx.st.Stopping) }

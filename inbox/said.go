@@ -191,18 +191,10 @@ func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
 // noteEarlier keeps the earlier deliveries of an entry that returns to the queue.
 func (t *Tx) noteEarlier(was *earlier) {
 	all := slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == was.EntryID })
-	all = append(all, *was)
-	t.setEarlier(all[max(0, len(all)-maxEarlier):])
+	t.st.PutOff = encodedLast(t, append(all, *was), maxEarlier)
 }
 
 func (t *Tx) earlier() []earlier { return kept[[]earlier](t.st.PutOff) }
-
-func (t *Tx) setEarlier(all []earlier) {
-	t.dirty = true
-	if t.st.PutOff = nil; len(all) > 0 {
-		t.st.PutOff = t.encoded(all)
-	}
-}
 
 // resume gives an entry from the queue its earlier deliveries.
 func (t *Tx) resume(e *Entry) {
@@ -217,6 +209,7 @@ func (t *Tx) resume(e *Entry) {
 // forgetEarlier drops the earlier deliveries of an entry that is delivered now.
 func (t *Tx) forgetEarlier(entryID string) {
 	if len(t.st.PutOff) > 0 {
-		t.setEarlier(slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == entryID }))
+		all := slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == entryID })
+		t.st.PutOff = encodedLast(t, all, maxEarlier)
 	}
 }

@@ -274,11 +274,7 @@ func (t *Tx) thisProcess(name, session string) Waiter {
 }
 
 // StopWaiting removes the waiter, whichever process it is.
-func (t *Tx) StopWaiting() {
-	if len(t.st.Waiter) > 0 {
-		t.st.Waiter, t.dirty = nil, true
-	}
-}
+func (t *Tx) StopWaiting() { t.forgetRecorded(&t.st.Waiter) }
 
 // Finding is a fact about a session, and since when it holds.
 type Finding struct {

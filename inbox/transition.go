@@ -85,8 +85,7 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	}
 	dead := deadLetterOf(d, reason, t.box.utcNow())
 	dead.Fields = t.money.costOf(d)
-	t.deadLetter(dead)
-	t.expectLate(d, dead)
+	t.expectLate(d, t.deadLetter(dead))
 	t.pass(d)
 	return t.failed
 }
@@ -102,10 +101,11 @@ func (t *Tx) DeadLetterFor(reason Reason, failure, message string) error {
 	return t.DeadLetter(reason)
 }
 
-func (t *Tx) deadLetter(d DeadLetter) {
+func (t *Tx) deadLetter(d DeadLetter) Letter {
 	t.addJSON(journal.DeadLetters, t.encoded(d))
 	t.person = true
 	t.count(func(n *Totals) { n.deadLettered(d.Reason) })
+	return Letter{Letter: LetterName(d), DeadLetter: d}
 }
 
 // Drop forgets the entry in flight, and the cursor moves past it.
@@ -232,6 +232,22 @@ func (t *Tx) encoded(v any) []byte {
 	line, err := flat.JSON(v)
 	t.failed, t.dirty = cmp.Or(t.failed, err), true
 	return line
+}
+
+// encodedLast is encoded for the last items of a list, at most most of them. It returns nil for an empty list.
+func encodedLast[T any](t *Tx, all []T, most int) []byte {
+	if len(all) == 0 {
+		t.dirty = true
+		return nil
+	}
+	return t.encoded(all[max(0, len(all)-most):])
+}
+
+// forgetRecorded makes the next commit leave out a member of the record.
+func (t *Tx) forgetRecorded(member *json.RawMessage) {
+	if len(*member) > 0 {
+		*member, t.dirty = nil, true
+	}
 }
 
 // ResolveElsewhere settles an entry from [Tx.Next] that nobody needs to answer any more, and moves the cursor past it.

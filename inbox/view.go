@@ -62,23 +62,23 @@ func (b *Inbox) view(journalOnly bool) (_ *View, err error) {
 		return nil, err
 	}
 	t.settling, v.results = !before.Followed, before.Record.Ends[journal.Results].At
-	var seen error
+	var invalid error
 	if before.Followed && !journalOnly {
-		seen = t.takeOver()
+		invalid = t.takeOver()
 	} else {
 		t.responded = t.inFlight != nil
 	}
-	if seen == nil {
-		seen = t.recognise()
+	if invalid == nil {
+		invalid = t.recognise()
 	}
 	after, err := journal.Newest(b.path)
 	if err != nil {
 		return nil, err
 	}
 	if after != before.Version && !journalOnly {
-		return nil, errMoved
+		return nil, errMoved // the files may only have seemed invalid
 	}
-	return v, seen
+	return v, invalid
 }
 
 // CostLines calls f for the lines of .costs.jsonl that the state covers, oldest first, until f returns false.

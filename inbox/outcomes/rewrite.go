@@ -212,12 +212,7 @@ func (h *holding) known() ([]Consumer, error) {
 // still reports whether no consumer has been added since begin.
 func (h *holding) still() (bool, error) {
 	consumers, err := h.known()
-	for _, c := range consumers {
-		if !slices.Contains(h.consumers, c.Name) {
-			return false, err
-		}
-	}
-	return true, err
+	return !slices.ContainsFunc(consumers, func(c Consumer) bool { return !slices.Contains(h.consumers, c.Name) }), err
 }
 
 // keep reports whether a line stays.
