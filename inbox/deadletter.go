@@ -54,7 +54,7 @@ type DeadLetter struct {
 	RawLine
 	// RawFile names a file beside this one for content that is too long for JSON. If raw_line is empty, the file holds
 	// the exact line. Otherwise it holds the text, and raw_line is the envelope that was delivered instead.
-	RawFile     string     `json:"raw_file,omitempty"`
+	RawFile     string     `json:"raw_file,omitempty"` // the file with the line; beside a raw_line, with its text
 	StartOffset int64      `json:"start_offset"`
 	EndOffset   int64      `json:"end_offset"`
 	Attempts    int        `json:"attempts"`

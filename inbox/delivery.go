@@ -32,7 +32,7 @@ type Delivery struct {
 	Unterminated bool            `json:"unterminated,omitempty"` // the line had no newline
 	TextFile     string          `json:"text_file,omitempty"`    // the file with a long text
 	Evidence     json.RawMessage `json:"evidence,omitempty"`     // the hook's own
-	FirstSeq     int64           `json:"first_seq,omitempty"`    // of the first delivery, if that is an earlier one
+	FirstSeq     int64           `json:"first_seq,omitempty"`    // of the first delivery, if earlier
 	// Spent is what was charged to the entry so far, in all its deliveries.
 	Spent price.Amount `json:"-"`
 	// Took is how long earlier deliveries of the entry were worked on: see [Tx.Worked].

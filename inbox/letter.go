@@ -70,7 +70,7 @@ func (l Letter) Text() string {
 // LetterMark says what has become of a letter. Each member comes from a line of .dead-letter.jsonl that names
 // the letter.
 type LetterMark struct {
-	LateReply  string     `json:"late_reply,omitempty"` // the reply of a turn that ended after all
+	LateReply  string     `json:"late_reply,omitempty"` // of a turn that ended after all
 	RepliedAt  *time.Time `json:"replied_at,omitempty"`
 	RequeuedAt *time.Time `json:"requeued_at,omitempty"`
 	AcceptedAt *time.Time `json:"accepted_at,omitempty"`

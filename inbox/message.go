@@ -216,7 +216,7 @@ type Receipt struct {
 	End       int64      `json:"end_offset"`   // 0 if it is not in the inbox
 	Appended  bool       `json:"appended"`
 	NotBefore *time.Time `json:"not_before,omitempty"`
-	Found     string     `json:"found,omitempty"` // where the entry already was: "scheduled", "queued", "in flight" or "answered"
+	Found     string     `json:"found,omitempty"` // where it was: "scheduled", "queued", "in flight" or "answered"
 	Warnings  []string   `json:"warnings,omitempty"`
 
 	// The outcome files as they were when the entry was appended. Its own outcome lies behind that.

@@ -41,7 +41,7 @@ type Verdict struct {
 	Kind  VerdictKind `json:"verdict"`
 	Text  string      `json:"text,omitempty"`
 	At    time.Time   `json:"at"`
-	Until *time.Time  `json:"until,omitempty"` // the entry is not tried again before
+	Until *time.Time  `json:"until,omitempty"` // not tried again before
 }
 
 // Check returns an error, worded for the agent, if the verdict is not valid.
@@ -95,7 +95,7 @@ func (t *Tx) Say(v Verdict) error {
 type Progress struct {
 	Text  string    `json:"text,omitempty"`
 	At    time.Time `json:"at"`
-	Until time.Time `json:"until"` // the work does not count as stuck before
+	Until time.Time `json:"until"` // not stuck before
 }
 
 // NoteProgress stores with the entry in flight that its agent is at work for that length of time.

@@ -258,7 +258,6 @@ func statAt(path string, stat func(string, *unix.Stat_t) error) (Info, error) {
 
 func infoOf(st *unix.Stat_t) Info {
 	kind := st.Mode & unix.S_IFMT
-	//nolint:unconvert // some fields have other types on other systems
 	return Info{
 		Size: st.Size, Space: st.Blocks * 512, Block: max(1, int64(st.Blksize)),
 		Mtime: st.Mtim.Nano(), Atime: st.Atim.Nano(), Ctime: st.Ctim.Nano(),

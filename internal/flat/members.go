@@ -143,7 +143,6 @@ func (m *Members) raw(name string) string {
 	return ""
 }
 
-// hasType reports whether a member is there and ok. If it is there and of the wrong type, Err names it.
 func (m *Members) hasType(name, raw string, ok bool, want string) bool {
 	if raw == "" || raw == "null" {
 		return false

@@ -1,7 +1,6 @@
 package screen
 
 import (
-	"bytes"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,7 +57,7 @@ func (s *stream) write(p []byte) {
 			s.parser.Advance(byte(min(r, '~')))
 		}
 	}
-	s.part = bytes.Clone(p)
+	s.part = append([]byte(nil), p...)
 	s.flush()
 }
 

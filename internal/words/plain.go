@@ -1,7 +1,6 @@
 package words
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"os"
@@ -56,7 +55,7 @@ func (s *Screen) Write(b []byte) (int, error) {
 	all := append(s.rest, b...)
 	whole := WholeRunes(all)
 	_, err := s.terminal.Write(s.clean(nil, all[:whole]))
-	s.rest = bytes.Clone(all[whole:])
+	s.rest = append([]byte(nil), all[whole:]...)
 	if err != nil {
 		return 0, err
 	}
