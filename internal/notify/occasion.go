@@ -63,7 +63,7 @@ type Occasion struct {
 	remembered
 }
 
-// remembered is what decides when the occasion is told, and whether again.
+// remembered decides when the occasion is told, and whether it is told again.
 type remembered struct {
 	key   string // identifies the occasion
 	holds bool   // the state remembers it for as long as it holds
@@ -74,7 +74,7 @@ type remembered struct {
 	first   time.Time // when it was first told, zero if never
 }
 
-// occasion returns an occasion of an inbox into which status looks.
+// occasion returns an occasion whose command line is that of the verb status.
 func occasion(box *inbox.Inbox, what What, at time.Time, reason, key, text string) Occasion {
 	return Occasion{
 		What: what, Inbox: box.Path(), At: at, Reason: reason, Text: text, TypeThis: see.Command(box.Path(), "status"),
@@ -110,7 +110,7 @@ func (o Occasion) MarshalJSON() ([]byte, error) {
 
 // line puts foreign text on one line, of at most 500 characters and without control characters.
 func line(s string) string {
-	s = words.Line(s[:min(len(s), 8*500)]) // which is enough to look at
+	s = words.Line(s[:min(len(s), 8*500)]) // enough for 500 characters
 	if cut := fmt.Sprintf("%.500s", s); cut != s {
 		return cut + " ..."
 	}
@@ -191,7 +191,7 @@ func load(box *inbox.Inbox, lock string, now time.Time) *state {
 }
 
 // clamp moves times in the future to now, because after the clock was set back they would silence messages. It also
-// removes values that no release writes, and what cannot be told: it would wait for ever.
+// removes values that no release writes, and occasions of unknown kinds, which would wait for ever.
 func (st *state) clamp(now time.Time) {
 	past := func(all ...*time.Time) {
 		for _, at := range all {

@@ -15,7 +15,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// scan is one look at an inbox, and what it found to tell.
+// scan is a look at an inbox, compared with what was told.
 type scan struct {
 	box   *inbox.Inbox
 	now   time.Time
@@ -28,15 +28,15 @@ type scan struct {
 	pending map[What]pending
 }
 
-// pending are the occasions of one kind that were not told yet. Kept are all that hold, and of the others as many as
+// pending are the occasions of one kind that were not told yet. kept has all that hold, and of the others as many as
 // may be told one by one.
 type pending struct {
 	kept  []Occasion
 	count int64
 }
 
-// look compares everything but the dead letters with what was told, and records since when each condition was seen.
-func look(box *inbox.Inbox, facts see.Facts, st *state, o Options, launcher ...Occasion) *scan {
+// compare compares everything but the dead letters with what was told, and records since when each condition was seen.
+func compare(box *inbox.Inbox, facts see.Facts, st *state, o Options, launcher ...Occasion) *scan {
 	s := &scan{box: box, now: o.now(), st: st, facts: facts, holds: map[string]bool{}, pending: map[What]pending{}}
 	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is measured below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
@@ -47,17 +47,17 @@ func look(box *inbox.Inbox, facts see.Facts, st *state, o Options, launcher ...O
 	if o.Drained && s.facts.Unreadable == nil {
 		s.drained(settled(s.facts.Totals))
 	}
-	s.said(launcher)
-	s.over()
+	s.addSaid(launcher)
+	s.addOver()
 	return s
 }
 
 // saidAgain is how long a launcher's repeated words are not told again.
 const saidAgain = 24 * time.Hour
 
-// said adds what a launcher has to tell. If the next launcher says the same within a day, it is not told again,
+// addSaid adds what a launcher has to tell. The same words of the next launcher are not told again within a day,
 // unless an entry was answered in between.
-func (s *scan) said(launcher []Occasion) {
+func (s *scan) addSaid(launcher []Occasion) {
 	for key, told := range s.st.Holding {
 		answered := s.facts.Asked != nil && s.facts.Asked.After(told.At)
 		if strings.HasPrefix(key, saysKey) && !answered && s.now.Sub(told.At) < saidAgain {
@@ -65,13 +65,13 @@ func (s *scan) said(launcher []Occasion) {
 		}
 	}
 	for _, o := range launcher {
-		known := slices.ContainsFunc(s.st.Said, func(of Occasion) bool { return of.said() == o.said() })
-		if !s.holds[o.said()] && !known && len(s.st.Said) < maxSaid {
+		known := slices.ContainsFunc(s.st.Said, func(said Occasion) bool { return said.launcherKey() == o.launcherKey() })
+		if !s.holds[o.launcherKey()] && !known && len(s.st.Said) < maxSaid {
 			s.st.Said = append(s.st.Said, o)
 		}
 	}
 	for _, o := range s.st.Said {
-		o.key, o.holds = o.said(), true
+		o.key, o.holds = o.launcherKey(), true
 		s.holds[o.key] = true
 		s.add(o)
 	}
@@ -82,7 +82,7 @@ func (s *scan) add(o Occasion) {
 	if slices.Contains(s.st.Done, o.key) {
 		return
 	}
-	o.Inbox = s.box.Path() // of what an earlier process kept, too
+	o.Inbox = s.box.Path() // also in an occasion that an earlier process saved
 	p := s.pending[o.What]
 	if p.count++; o.holds || len(p.kept) <= maxTold {
 		p.kept = append(p.kept, o)
@@ -134,12 +134,12 @@ var unmoved = []see.Kind{
 	see.KindFailed, see.KindOrphaned, see.KindStalled, see.KindReplaced, see.KindNoSession, see.KindSessionDown, see.KindNoWaker, see.KindLauncher,
 }
 
-// troubles finds what is wrong. A trouble that usually passes by itself is told only once it has lasted. Dead
-// letters are told one by one elsewhere.
+// troubles adds what is wrong, but for dead letters: see [scan.addLetters]. A trouble that usually passes by itself is
+// told only once it has lasted.
 func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
 	for _, t := range s.facts.Troubles() {
 		switch {
-		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // a letter says the same
+		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // told elsewhere
 			continue
 		case t.Row().Lasts && !s.lasted(t, was, stall):
 			continue
@@ -150,7 +150,7 @@ func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
 		if t.Since != nil {
 			o.At = *t.Since
 		}
-		s.lasts(o, t.Again)
+		s.addLasting(o, t.Again)
 	}
 }
 
@@ -167,7 +167,7 @@ func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Durati
 	return stall > 0 && s.now.Sub(first) >= stall
 }
 
-// stalled finds that nothing moves. If something has changed since the last look, the exact time is unknown, so the
+// stalled adds that nothing moves. If something has changed since the last look, the exact time is unknown, so the
 // clock starts now. New entries do not count as movement.
 func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
 	now := see.StandsStill(s.facts)
@@ -196,15 +196,15 @@ func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
 	if i := slices.IndexFunc(all, func(t see.Trouble) bool { return t.Row().Lasts }); i >= 0 {
 		o.Trouble = all[i].Kind
 	}
-	s.lasts(o, time.Time{})
+	s.addLasting(o, time.Time{})
 }
 
 // repeatFirst and repeatThen are the times after which a trouble that needs a person is told again.
 const repeatFirst, repeatThen = 4 * time.Hour, 24 * time.Hour
 
-// lasts adds an occasion that holds for a while. It is told once, and repeated at long intervals if nothing goes on
-// without a person. An occasion that begins anew at again is told as a new one.
-func (s *scan) lasts(o Occasion, again time.Time) {
+// addLasting adds an occasion that holds for a while. It is told once, and repeated at long intervals if nothing goes
+// on without a person. An occasion that begins anew at again is told as a new one.
+func (s *scan) addLasting(o Occasion, again time.Time) {
 	told, known := s.st.Holding[o.key]
 	s.holds[o.key] = true
 	o.holds, o.text = true, o.Text
@@ -222,8 +222,8 @@ func (s *scan) lasts(o Occasion, again time.Time) {
 	}
 }
 
-// over finds what was told and no longer holds.
-func (s *scan) over() {
+// addOver adds what was told and no longer holds.
+func (s *scan) addOver() {
 	for key, told := range s.st.Holding {
 		if s.isOver(key, told) {
 			o := occasion(s.box, Over, s.now, "over", overKey+key, "over: "+told.Text)
@@ -237,7 +237,7 @@ func (s *scan) isOver(key string, told holding) bool {
 	return !s.holds[key] && told.Kind != "" && told.Kind != see.KindDayNear
 }
 
-// settled is how many entries so far were answered, dropped or set aside.
+// settled returns how many entries so far were answered, dropped or set aside.
 func settled(n inbox.Totals) int64 {
 	all := n.Answered + n.Dropped
 	for _, set := range n.DeadLetters {
@@ -246,7 +246,7 @@ func settled(n inbox.Totals) int64 {
 	return all
 }
 
-// drained finds that nothing waits any more, after something was settled.
+// drained adds that nothing waits any more, after something was settled.
 func (s *scan) drained(settled int64) {
 	was := s.st.Settled
 	switch works := s.facts.Works() || len(s.facts.Held) > 0; {
@@ -262,11 +262,11 @@ func (s *scan) drained(settled int64) {
 	s.add(o)
 }
 
-// memory is how old a dead letter may be and still be told when there is no record of what was told.
+// memory is the greatest age at which a dead letter is told when there is no record of what was told.
 const memory = 24 * time.Hour
 
-// findLetters finds the open dead letters that were not told.
-func (s *scan) findLetters() (err error) {
+// addLetters adds the open dead letters that were not told.
+func (s *scan) addLetters() (err error) {
 	open := sync.OnceValues(func() (func(string) bool, error) { return outcomes.OpenLetters(s.box) })
 	from := s.st.Letters
 	if from.At.IsZero() {

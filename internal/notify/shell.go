@@ -43,7 +43,7 @@ func (s Shell) Run(ctx context.Context) error {
 	// The command gets neither the secrets of the surrounding session nor variables that describe another process.
 	environ := slices.DeleteFunc(os.Environ(), func(kv string) bool {
 		name, _, _ := strings.Cut(kv, "=")
-		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, func(of string) bool { return strings.HasPrefix(name, of) }) ||
+		return slices.ContainsFunc([]string{"ANTHROPIC_", "CLAUDE", "OPENAI_", "CODEX_", "HEARTBEAT_META_"}, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) ||
 			slices.Contains([]string{"PWD", "OLDPWD", "NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID", "GOTRACEBACK"}, name)
 	})
 	out := &words.Head{Most: maxOutput}
@@ -77,7 +77,7 @@ func quoted(output *words.Head) string {
 const TimeLimit = 30 * time.Second
 
 // run runs the command once, with the occasion as JSON on its stdin, and in the environment for scripts that cannot
-// read JSON. No value has a NUL byte, which none can hold.
+// read JSON. No value has a NUL byte, which a variable cannot hold.
 func (o Options) run(ctx context.Context, of Occasion) error {
 	object, err := json.Marshal(of)
 	if err != nil {

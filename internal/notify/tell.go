@@ -27,7 +27,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Options say how to tell, and what.
+// Options are how to tell, and what.
 type Options struct {
 	Command string        // for /bin/sh, from a flag
 	Stall   time.Duration // how long nothing may move, 0 for any time
@@ -55,26 +55,26 @@ const (
 	notedAgain = 10 * time.Minute
 )
 
-// Report says what one call of [Tell] did.
+// Report is the outcome of one call of [Tell].
 type Report struct {
 	Told []Occasion `json:"told"`
 	// Waiting is how many occasions wait until Next, because the command failed or too many messages went out.
 	Waiting int64     `json:"waiting"`
 	Next    time.Time `json:"next,omitzero"`
-	// Busy says that another process is about to look, so there was nothing to do.
+	// Busy means that another process is about to look, so there was nothing to do.
 	Busy bool `json:"busy,omitempty"`
 }
 
 // Tell tells what was not told yet, and what a launcher adds. One process at a time tells for an inbox and one
 // waits; any other leaves, because the waiting one will see the same. An error means that something could not be
-// told. The log then has a line, and the next call tries again.
+// told. The next call tries it again, and the log has a line.
 func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion) (Report, error) {
 	t := &teller{Options: o, box: box, launcher: launcher}
 	err := t.alone(ctx)
-	for _, of := range t.launcher { // nothing keeps it for the next call, as when the folder was taken away
+	for _, o := range t.launcher { // not saved for the next call, for example because the folder is gone
 		if ctx.Err() == nil {
-			err = errors.Join(err, t.run(ctx, of))
-			t.report.Told = append(t.report.Told, of)
+			err = errors.Join(err, t.run(ctx, o))
+			t.report.Told = append(t.report.Told, o)
 		}
 	}
 	return t.report, err
@@ -84,7 +84,7 @@ func Tell(ctx context.Context, box *inbox.Inbox, o Options, launcher ...Occasion
 func (t *teller) alone(ctx context.Context) error {
 	wait := time.Nanosecond
 	if len(t.launcher) > 0 {
-		wait = 0 // as long as ctx allows: who waits already cannot see what this launcher has to say
+		wait = 0 // as long as ctx allows: a process that waits already does not know what this launcher has to say
 	}
 	next, err := disk.AcquireLock(ctx, filepath.Join(t.box.Dir(), nextName), wait)
 	if errors.Is(err, disk.ErrLocked) && ctx.Err() == nil {
@@ -119,8 +119,8 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 		id = f.Identity()
 		_ = f.Close() // only read
 	}
-	s := look(box, see.Look(ctx, box), load(box, id, o.now()), o)
-	if err := s.findLetters(); err != nil {
+	s := compare(box, see.Look(ctx, box), load(box, id, o.now()), o)
+	if err := s.addLetters(); err != nil {
 		return nil, err
 	}
 	var all []Occasion
@@ -139,11 +139,11 @@ func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
 	return of, o.run(ctx, of)
 }
 
-// said is the key of what a launcher says.
-func (o Occasion) said() string { return saysKey + see.Key(o.Reason, o.Text) }
-
 // saysKey begins the keys of what launchers say, overKey those of what is over.
 const saysKey, overKey = "says ", "over "
+
+// launcherKey returns the key of what a launcher says.
+func (o Occasion) launcherKey() string { return saysKey + see.Key(o.Reason, o.Text) }
 
 func (o Options) now() time.Time {
 	if o.Now == nil {
@@ -166,8 +166,8 @@ func (t *teller) round(ctx context.Context) error {
 	t.report.Waiting, t.report.Next = 0, time.Time{}
 	repaired := repair(ctx, t.box) // what it cannot repair is told one commit later
 	t.st = load(t.box, t.lock, t.now())
-	s := look(t.box, see.Look(ctx, t.box), t.st, t.Options, t.launcher...)
-	if err := s.findLetters(); err != nil {
+	s := compare(t.box, see.Look(ctx, t.box), t.st, t.Options, t.launcher...)
+	if err := s.addLetters(); err != nil {
 		return errors.Join(err, repaired)
 	}
 	if s.total() == 0 {
@@ -175,7 +175,7 @@ func (t *teller) round(ctx context.Context) error {
 		return t.finish(s)
 	}
 	if t.unsaved() {
-		t.st.written = nil // shows whether there is room by now
+		t.st.written = nil // makes save write, which shows whether there is room by now
 	}
 	if err := t.st.save(t.box); err != nil {
 		return t.tellUnsaved(ctx, s, err)
@@ -184,7 +184,7 @@ func (t *teller) round(ctx context.Context) error {
 	for last := s.facts; s.total() > 0; {
 		o := t.choose(s)
 		if o == nil {
-			return t.settle(s)
+			return t.forget(s)
 		}
 		if err := t.tell(ctx, s, *o); err != nil {
 			if t.report.Waiting = s.total(); o.of == "" {
@@ -192,9 +192,9 @@ func (t *teller) round(ctx context.Context) error {
 			}
 			return err
 		}
-		if o.What == DeadLetter { // they may be many and the command slow, so newer and more urgent occasions go first
+		if o.What == DeadLetter { // letters may be many and the command slow, so newer and more urgent occasions go first
 			last = see.LookAgain(ctx, t.box, &last, time.Now())
-			now := look(t.box, last, t.st, t.Options)
+			now := compare(t.box, last, t.st, t.Options)
 			for _, what := range byUrgency[:slices.Index(byUrgency, Limit)] {
 				s.pending[what] = now.pending[what]
 			}
@@ -235,9 +235,9 @@ func (t *teller) choose(s *scan) *Occasion {
 	return nil
 }
 
-// settle forgets conditions that no longer hold, so that they are told again if they return. Once no dead letter
-// waits to be told, it also forgets which were told.
-func (t *teller) settle(s *scan) error {
+// forget removes conditions that no longer hold, so that they are told again if they return. Once no dead letter
+// waits to be told, it also removes the list of those that were told.
+func (t *teller) forget(s *scan) error {
 	maps.DeleteFunc(t.st.Holding, func(key string, told holding) bool { return !s.holds[key] && !s.isOver(key, told) })
 	if s.pending[DeadLetter].count+s.pending[Limit].count == 0 {
 		t.st.Letters, t.st.Done = s.letters, nil
@@ -256,7 +256,7 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
 	what := cmp.Or(o.of, o.What)
 	t.st.ToldAt[what] = append(t.st.ToldAt[what], t.now())
-	t.noted(s, o)
+	t.markTold(s, o)
 	t.report.Told = append(t.report.Told, o)
 	if err = t.st.save(t.box); err != nil {
 		err = errors.Join(err, disk.Touch(filepath.Join(t.box.Dir(), lockName))) // see unsaved
@@ -264,8 +264,8 @@ func (t *teller) tell(ctx context.Context, s *scan, o Occasion) error {
 	return err
 }
 
-// noted counts an occasion, or everything a summary stands for, as told.
-func (t *teller) noted(s *scan, o Occasion) {
+// markTold marks an occasion, or everything a summary stands for, as told.
+func (t *teller) markTold(s *scan, o Occasion) {
 	all := []Occasion{o}
 	if o.of != "" {
 		all = s.pending[o.of].kept
@@ -282,7 +282,7 @@ func (t *teller) noted(s *scan, o Occasion) {
 				h.At, h.Times = o.first, t.st.Holding[o.key].Times+1
 			}
 			t.st.Holding[o.key] = h
-			t.st.Said = slices.DeleteFunc(t.st.Said, func(of Occasion) bool { return of.said() == o.key })
+			t.st.Said = slices.DeleteFunc(t.st.Said, func(said Occasion) bool { return said.launcherKey() == o.key })
 		case o.What == Over:
 			delete(t.st.Holding, strings.TrimPrefix(o.key, overKey))
 		case o.What == Drained:
@@ -305,7 +305,7 @@ func (t *teller) failed(ctx context.Context, s *scan, o Occasion, err error) err
 	text := fmt.Sprintf("%s could not be told: %v", o.What, err)
 	if f.Tries >= maxTries {
 		text = fmt.Sprintf("%s is not told after %s: %v", o.What, words.Count(f.Tries, "try", "tries"), err)
-		t.noted(s, o)
+		t.markTold(s, o)
 		f.Key, f.Tries = "", 0
 	}
 	if now.Sub(f.Noted) >= notedAgain || f.Tries == 0 {
@@ -336,7 +336,7 @@ func (t *teller) log(ctx context.Context, text string) error {
 func (t *teller) finish(s *scan) error {
 	t.st.Trouble = trouble{Noted: t.st.Trouble.Noted}
 	t.report.Waiting, t.report.Next = 0, time.Time{}
-	if err := t.settle(s); err != nil {
+	if err := t.forget(s); err != nil {
 		return err
 	}
 	letters, err := disk.StatName(t.box.DeadLetterPath())
@@ -350,18 +350,18 @@ func (t *teller) finish(s *scan) error {
 	return disk.Touch(path)
 }
 
-// unsavedAgain is how often the same thing is told while nothing can be recorded. The two lock files are created less
-// than made apart.
-const unsavedAgain, made = time.Hour, time.Second
+// unsavedAgain is how often the same thing is told while nothing can be recorded. The two lock files are created
+// within createdWithin of each other.
+const unsavedAgain, createdWithin = time.Hour, time.Second
 
-// unsaved reports whether something was told lately that could not be recorded, as on a full disk. The lock file's mtime
-// keeps the time, because setting it takes no space. While it equals that of the other lock file, nothing was told
-// this way. A time to come is one of a clock that was wrong.
+// unsaved reports whether something was told lately that could not be recorded, as on a full disk. The lock file's
+// mtime keeps the time, because setting it takes no space. While it equals that of the other lock file, nothing was
+// told this way. A time in the future comes from a clock that was wrong.
 func (t *teller) unsaved() bool {
 	lock, err := disk.StatName(filepath.Join(t.box.Dir(), lockName))
 	next, errNext := disk.StatName(filepath.Join(t.box.Dir(), nextName))
 	told := time.Unix(0, lock.Mtime)
-	return err == nil && errNext == nil && t.now().Sub(told).Abs() < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > made
+	return err == nil && errNext == nil && t.now().Sub(told).Abs() < unsavedAgain && told.Sub(time.Unix(0, next.Mtime)) > createdWithin
 }
 
 // tellUnsaved tells the most urgent occasion when nothing can be recorded.
@@ -371,7 +371,7 @@ func (t *teller) tellUnsaved(ctx context.Context, s *scan, why error) error {
 		return why
 	}
 	if err := disk.Touch(filepath.Join(t.box.Dir(), lockName)); err != nil {
-		return errors.Join(why, err) // as where the folder was taken away by now
+		return errors.Join(why, err) // for example, the folder is gone by now
 	}
 	t.launcher = nil
 	o := s.next(byUrgency[slices.IndexFunc(byUrgency, func(w What) bool { return s.pending[w].count > 0 })])
