@@ -13,8 +13,8 @@ import (
 	"heartbeat/internal/words"
 )
 
-// ask begins a question about the chosen inbox or entry if the key stands for one. The verb decides whether it can
-// be done.
+// ask begins a question about the chosen inbox or entry if the key stands for one. The verb itself decides whether the
+// action is possible.
 func (b *Board) ask(key string) {
 	now, any := b.Inbox()
 	if !any {
@@ -63,8 +63,8 @@ func (b *Board) ask(key string) {
 	}
 }
 
-// act spells a command line. The arguments follow the flags and --, so that none is taken for a flag; only the
-// value that the verb's last flag takes stands before.
+// act returns the command line of a verb. The arguments follow the flags and --, so that none is taken for a flag. Only
+// the value of the verb's last flag stands before.
 func act(inbox, verb string, args ...string) Act {
 	all := strings.Fields(verb)
 	if strings.HasPrefix(all[len(all)-1], "--") {
@@ -76,13 +76,15 @@ func act(inbox, verb string, args ...string) Act {
 	return Act{"heartbeat " + verb + " in " + Short(inbox), all}
 }
 
-// asked returns the question to answer: the chosen one, or the only one there is. Otherwise refusal says why there
-// is nothing to answer.
+// asked returns the question to answer: the chosen one, or the only one there is. A refusal explains why there is
+// nothing to answer.
 func asked(now Inbox, item Item) (_ Item, refusal string) {
-	if all := Asked(now); item.Kind != Question && len(all) == 1 {
+	if item.Kind != Question {
+		all := Asked(now)
+		if len(all) != 1 {
+			return item, words.Count(len(all), "question waits", "questions wait") + " in " + Short(now.Path()) + ": open the inbox and choose one"
+		}
 		item = all[0]
-	} else if item.Kind != Question {
-		return item, words.Count(len(all), "question waits", "questions wait") + " in " + Short(now.Path()) + ": open the inbox and choose one"
 	}
 	switch {
 	case item.RunDir == "":
@@ -93,18 +95,18 @@ func asked(now Inbox, item Item) (_ Item, refusal string) {
 	return item, ""
 }
 
-// runVerb runs a verb of heartbeat and returns what it prints. The error is the verb's complaint. It is a process of
-// its own, because a verb of root's switches its process to an inbox's owner for good, who may not see the next inbox.
-func runVerb(ctx context.Context, args []string) (said string, err error) {
+// runVerb runs a verb of heartbeat and returns its output. The error is the verb's complaint. The verb gets its own
+// process: started by root, it becomes the inbox's owner for good, who may not be able to read the next inbox.
+func runVerb(ctx context.Context, args []string) (output string, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return "", fmt.Errorf("find this command's own path: %w", err)
 	}
 	var out, complaint bytes.Buffer
 	cmd := exec.CommandContext(ctx, self, args...)
-	cmd.Args[0] = "heartbeat" // by the name heartbeat-watch the command takes each verb for an argument of watch
+	cmd.Args[0] = "heartbeat" // under the name heartbeat-watch the command takes each verb for an argument of watch
 	cmd.Stdout, cmd.Stderr = &out, &complaint
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // it finishes what it began, also when the terminal goes
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a verb finishes even if the terminal goes away
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if err = cmd.Run(); cmd.ProcessState == nil {
 		return "", fmt.Errorf("run heartbeat %s: %w", args[0], err)

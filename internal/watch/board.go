@@ -22,11 +22,11 @@ type Board struct {
 	Life *Life
 	// Asking is the question before something is done, or nil.
 	Asking *Asking
-	// Help says that the keys are explained.
+	// Help shows what the keys do.
 	Help bool
-	// Doing names what is being done now, or is empty.
+	// Doing names the action in progress, or is empty.
 	Doing string
-	// Said reports the last action, and Failed says that it failed.
+	// Said reports the last action, and Failed is whether it failed.
 	Said   string
 	Failed bool
 	// Now is the time of the display.
@@ -72,8 +72,8 @@ type (
 	Suspend struct{}
 	// Load asks for the entries of an inbox: see [Board.Loaded].
 	Load struct{ Inbox Inbox }
-	// Find asks for the life of an entry: see [Board.Found].
-	Find struct {
+	// LoadLife asks for the events of an entry: see [Board.LifeLoaded].
+	LoadLife struct {
 		Item Item
 		Act
 	}
@@ -85,8 +85,8 @@ type (
 	}
 )
 
-// Look takes a new picture.
-func (b *Board) Look(p Picture) Effect {
+// Show replaces the picture. The chosen inbox stays chosen if it is still there.
+func (b *Board) Show(p Picture) Effect {
 	b.Picture, b.Now = p, p.At
 	if b.index(b.Selected) < 0 {
 		b.Selected = ""
@@ -116,7 +116,7 @@ func (b *Board) reload() Effect {
 	return nil
 }
 
-// Loaded takes the entries of an inbox. The chosen item stays chosen.
+// Loaded sets the entries of an inbox. The chosen item stays chosen.
 func (b *Board) Loaded(path string, items []Item, notes []string, err error) Effect {
 	p := b.Page
 	if p == nil || p.Path != path {
@@ -138,14 +138,14 @@ func same(a, b Item) bool {
 	return a.EntryID == b.EntryID && a.ID == b.ID && (a.Start == b.Start || a.ID != "") && a.Effect == b.Effect && a.Letter == b.Letter
 }
 
-// Found takes the events of an entry.
-func (b *Board) Found(of Item, events string, err error) {
-	if b.Life != nil && same(b.Life.Item, of) {
+// LifeLoaded sets the events of an entry.
+func (b *Board) LifeLoaded(item Item, events string, err error) {
+	if b.Life != nil && same(b.Life.Item, item) {
 		b.Life.Events, b.Life.Failed, b.Life.Loaded = events, err, true
 	}
 }
 
-// Done takes the outcome of an [Act].
+// Done reports the outcome of an [Act].
 func (b *Board) Done(said string, err error) {
 	if b.Doing = ""; err != nil {
 		said = err.Error()
@@ -155,7 +155,7 @@ func (b *Board) Done(said string, err error) {
 
 func (b *Board) say(failed bool, said string) { b.Said, b.Failed = said, failed }
 
-// Inbox is the open page's inbox, or else the chosen one.
+// Inbox returns the open page's inbox, or else the chosen one.
 func (b *Board) Inbox() (Inbox, bool) {
 	if b.Page != nil {
 		if now, found := b.inbox(b.Page.Path); found {
@@ -172,14 +172,14 @@ func (b *Board) inbox(path string) (Inbox, bool) {
 	return Inbox{}, false
 }
 
-// Index is the chosen inbox's place in the list, 0 if there is none.
+// Index returns the chosen inbox's place in the list, 0 if there is none.
 func (b *Board) Index() int { return max(0, b.index(b.Selected)) }
 
 func (b *Board) index(path string) int {
 	return slices.IndexFunc(b.Picture.Inboxes, func(i Inbox) bool { return i.Path() == path })
 }
 
-// Item is the chosen entry of the page.
+// Item returns the chosen entry of the page.
 func (p *Page) Item() (Item, bool) {
 	if p == nil || p.Selected >= len(p.Items) {
 		return Item{}, false
@@ -207,8 +207,8 @@ func names(p Picture) func(path string) string {
 	return func(path string) string { return found[path] }
 }
 
-// Short is the short name of an inbox: its folder, and its own name if that is not the usual one. Common folder
-// names tell nothing, so the folder above is added.
+// Short returns the short name of an inbox: its folder, and its own name if that is not the usual one. If the folder
+// has a common name, the folder above is added.
 func Short(path string) string { return short(path, 0) }
 
 // short is [Short] with more folders in front.
@@ -231,7 +231,7 @@ func short(path string, more int) string {
 	return strings.Map(joined, words.Line(parent))
 }
 
-// Key handles one key, as the terminal library spells it: "a", "up", "ctrl+c". It returns what the caller is to do.
+// Key handles one key, as the terminal library spells it: "a", "up", "ctrl+c".
 func (b *Board) Key(key string) Effect {
 	switch key {
 	case "ctrl+c":
@@ -277,7 +277,7 @@ func (b *Board) Key(key string) Effect {
 	return nil
 }
 
-// move takes the keys that choose another line.
+// move handles the keys that choose another line, and reports whether key is one of them.
 func (b *Board) move(key string) bool {
 	const far = 1 << 30
 	page := max(1, b.Height-6)
@@ -309,7 +309,7 @@ func (b *Board) enter() Effect {
 		if b.Life = (&Life{Item: item, Loaded: item.EntryID == ""}); b.Life.Loaded {
 			return nil
 		}
-		return Find{item, act(b.Page.Path, "log", cmp.Or(item.ID, item.EntryID))}
+		return LoadLife{item, act(b.Page.Path, "log", cmp.Or(item.ID, item.EntryID))}
 	}
 	if now, any := b.inbox(b.Selected); any {
 		b.Page = &Page{Path: now.Path()}

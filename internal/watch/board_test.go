@@ -25,7 +25,7 @@ func at(path string, change ...func(*Inbox)) Inbox {
 // showing is a board of these inboxes in a terminal of the usual size.
 func showing(all ...Inbox) *Board {
 	b := &Board{Width: 80, Height: 24}
-	b.Look(Picture{At: time.Now(), Inboxes: all})
+	b.Show(Picture{At: time.Now(), Inboxes: all})
 	return b
 }
 
@@ -54,11 +54,11 @@ func TestChoosing(t *testing.T) {
 func TestTheChosenInboxStays(t *testing.T) {
 	b := showing(at("/a/inbox.jsonl"), at("/b/inbox.jsonl"))
 	b.Key("down")
-	b.Look(Picture{Inboxes: []Inbox{at("/a/inbox.jsonl"), at("/aa/inbox.jsonl"), at("/b/inbox.jsonl")}})
+	b.Show(Picture{Inboxes: []Inbox{at("/a/inbox.jsonl"), at("/aa/inbox.jsonl"), at("/b/inbox.jsonl")}})
 	assert.Equal(t, 2, b.Index())
-	b.Look(Picture{Inboxes: []Inbox{at("/a/inbox.jsonl")}})
+	b.Show(Picture{Inboxes: []Inbox{at("/a/inbox.jsonl")}})
 	assert.Equal(t, "/a/inbox.jsonl", b.Selected)
-	b.Look(Picture{})
+	b.Show(Picture{})
 	assert.Empty(t, b.Selected)
 	for _, key := range []string{"up", "down", "enter", "p", "r", "c", "u", "a", "x", "esc", "?", "x"} {
 		assert.Nil(t, b.Key(key), "%s, with no inbox", key)
@@ -174,12 +174,12 @@ func TestAPageFollowsItsInbox(t *testing.T) {
 	a := at("/a/inbox.jsonl")
 	b := opened(t, a, waits, inFlight)
 	b.Key("down")
-	assert.Nil(t, b.Look(Picture{Inboxes: []Inbox{a}}))
+	assert.Nil(t, b.Show(Picture{Inboxes: []Inbox{a}}))
 	a.Seen++
-	_, ok := b.Look(Picture{Inboxes: []Inbox{a}}).(Load)
+	_, ok := b.Show(Picture{Inboxes: []Inbox{a}}).(Load)
 	require.True(t, ok)
 	a.Seen++
-	assert.Nil(t, b.Look(Picture{Inboxes: []Inbox{a}}), "one reading at a time")
+	assert.Nil(t, b.Show(Picture{Inboxes: []Inbox{a}}), "one reading at a time")
 	_, ok = b.Loaded(a.Path(), []Item{letter, waits, inFlight}, nil, nil).(Load)
 	assert.True(t, ok, "it changed meanwhile")
 	item, _ := b.Page.Item()
@@ -187,16 +187,16 @@ func TestAPageFollowsItsInbox(t *testing.T) {
 	b.Loaded("/b/inbox.jsonl", nil, nil, nil)
 	assert.Len(t, b.Page.Items, 3, "of another inbox")
 
-	find, ok := b.Key("enter").(Find)
+	find, ok := b.Key("enter").(LoadLife)
 	require.True(t, ok)
 	assert.Equal(t, inFlight, find.Item)
 	assert.Equal(t, []string{"log", "--inbox", a.Path(), "--", inFlight.ID}, find.Args)
-	b.Found(waits, "of another entry", nil)
+	b.LifeLoaded(waits, "of another entry", nil)
 	assert.False(t, b.Life.Loaded)
-	b.Found(inFlight, "delivered", nil)
+	b.LifeLoaded(inFlight, "delivered", nil)
 	assert.Equal(t, "delivered", b.Life.Events)
 
-	b.Look(Picture{})
+	b.Show(Picture{})
 	assert.Nil(t, b.Page)
 	assert.Nil(t, b.Life)
 	assert.Equal(t, "/a/inbox.jsonl is gone", b.Said)

@@ -47,7 +47,7 @@ func Draw(b *Board, paint layout.Palette) []string {
 	return append(lines[:room:room], foot...)
 }
 
-// last is the question, what is being done, or the last sentence.
+// last returns the line with the question, the action in progress, or the last sentence.
 func last(b *Board, paint layout.Palette) string {
 	switch {
 	case b.Asking != nil:
@@ -100,7 +100,7 @@ func help(width int) []string {
 	return lines
 }
 
-// since is how long ago something was, in three or four columns, or empty if that is unknown.
+// since returns how long ago something was, in three or four columns, or "" if that is unknown.
 func since(now, at time.Time) string {
 	if at.IsZero() {
 		return ""
@@ -189,7 +189,7 @@ func page(b *Board, room int, paint layout.Palette) []string {
 	return append(lines, below...)
 }
 
-// rows are those of a table that have room below its titles, the chosen one among them.
+// rows returns the titles of a table and as many rows as fit below, the chosen one among them.
 func rows(t *layout.Table, chosen, width, room int, paint layout.Palette) []string {
 	count := max(1, room-1)
 	first := max(0, min(chosen-count/2, t.Len()-count))
@@ -315,8 +315,7 @@ func title(b *Board, paint layout.Palette) string {
 	return paint.Paint(layout.Bold, line)
 }
 
-// inboxTable lists inboxes under the names that name gives, with times as when spells them. withWhy adds why
-// nothing moves.
+// inboxTable lists inboxes. name returns the name to show, and when formats a time. withWhy adds why nothing moves.
 func inboxTable(p Picture, name func(path string) string, when func(time.Time) string, withWhy bool) *layout.Table {
 	t := layout.NewTable(
 		layout.Column{Title: "INBOX", Text: true, Cut: true, Least: 8, Most: 32, Keep: 10},
@@ -372,7 +371,7 @@ func StyleOf(s see.State) layout.Style {
 	return layout.Plain
 }
 
-// reason is why nothing moves in an inbox, and what a person is asked there, in a few lines.
+// reason explains in a few lines why nothing moves in an inbox, and what a person is asked there.
 func reason(b *Board, now Inbox, paint layout.Palette) []string {
 	const most = 5
 	width := b.Width

@@ -44,7 +44,7 @@ func full(text string, inboxes int) *Board {
 		now.State, now.Why = now.Explain()
 		all = append(all, now)
 	}
-	b.Look(Picture{At: noon, Inboxes: all, Notes: []string{text}})
+	b.Show(Picture{At: noon, Inboxes: all, Notes: []string{text}})
 	return b
 }
 
@@ -58,7 +58,7 @@ func states(text string, inboxes int) map[string]*Board {
 	life.Key("enter")
 	life.Loaded(life.Page.Path, []Item{item}, nil, nil)
 	life.Key("enter")
-	life.Found(item, text+"\t"+text+"\n"+text, nil)
+	life.LifeLoaded(item, text+"\t"+text+"\n"+text, nil)
 	asking := full(text, inboxes)
 	asking.Key("a")
 	said := full(text, inboxes)
@@ -69,7 +69,7 @@ func states(text string, inboxes int) map[string]*Board {
 	help := full(text, inboxes)
 	help.Key("?")
 	empty := &Board{}
-	empty.Look(Picture{At: noon, Notes: []string{text}})
+	empty.Show(Picture{At: noon, Notes: []string{text}})
 	return map[string]*Board{
 		"overview": full(text, inboxes), "page": page, "life": life, "asking": asking, "said": said, "doing": doing, "help": help, "empty": empty, "at first": {},
 	}
@@ -154,7 +154,7 @@ func TestOverview(t *testing.T) {
 		Inbox: "/srv/ci/inbox.jsonl", Reach: see.Reach{Space: -1}, Queue: see.Queue{Exists: true, Paused: &inbox.Pause{At: since, Reason: "lunch"}},
 	}, State: see.Paused}
 	mail.Today.Nanos, mail.Today.Dollars, mail.Today.Requests = 420_000_000, true, 3
-	b.Look(Picture{At: noon, Inboxes: []Inbox{ci, mail}})
+	b.Show(Picture{At: noon, Inboxes: []Inbox{ci, mail}})
 	b.Key("down")
 	lines := Draw(b, layout.Palette{})
 	assert.Equal(t, strings.TrimPrefix(`

@@ -16,7 +16,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Kind says where an item of an inbox is.
+// Kind is where an item of an inbox is.
 type Kind string
 
 // The kinds, in the order in which they are listed.
@@ -48,7 +48,7 @@ type Item struct {
 	Price price.Price
 }
 
-// name is what lists call the item.
+// name returns the item's name in lists.
 func (i Item) name() string {
 	if i.Kind == Question {
 		return words.Short(i.ID)
@@ -100,7 +100,7 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 	return slices.Concat(all, letters, answers), notes, errors.Join(err, lettersErr, answersErr)
 }
 
-// Asked are the questions that wait for a person.
+// Asked returns the questions that wait for a person.
 func Asked(now Inbox) (all []Item) {
 	for _, q := range now.Held {
 		text := q.Question
@@ -117,7 +117,7 @@ func Asked(now Inbox) (all []Item) {
 	return all
 }
 
-// waiting is what is in flight and what comes next.
+// waiting returns the entry in flight and those that wait. more means that some are left out.
 func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
 	v, err := box.View()
 	if err != nil {
@@ -151,7 +151,7 @@ func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err 
 	return all, more, err
 }
 
-// openLetters are the last dead letters that can be requeued, newest first. They include entries that a person
+// openLetters returns the last dead letters that can be requeued, newest first. They include entries that a person
 // canceled and may want back.
 func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
@@ -173,7 +173,7 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 	return all, more, err
 }
 
-// answered are the last results, newest first.
+// answered returns the last results, newest first.
 func answered(box *inbox.Inbox, prices *book.Prices) (all []Item, err error) {
 	_, err = history.Results(box).Each(mostAnswered, func(r inbox.Result, _ []byte) {
 		all = append(all, Item{

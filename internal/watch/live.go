@@ -60,17 +60,15 @@ func live(o *options, l *Lookout) error {
 
 // display is the board in the terminal library's terms.
 type display struct {
-	board Board
-	paint layout.Palette
-	acts  sync.WaitGroup // actions in progress
-	// gather looks at the inboxes for as long as they are shown.
-	gather func()
+	board  Board
+	paint  layout.Palette
+	acts   sync.WaitGroup // actions in progress
+	gather func()         // looks at the inboxes until the view ends
 }
 
 // The messages besides keys and sizes.
 type (
-	// told tells the board something.
-	told       func(*Board) Effect
+	update     func(*Board) Effect
 	inputEnded struct{}
 )
 
@@ -85,9 +83,9 @@ func (d *display) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 	case tea.WindowSizeMsg:
 		d.board.Width, d.board.Height = m.Width, m.Height
 	case tea.KeyPressMsg:
-		return d, d.do(d.board.Key(m.String()))
-	case told:
-		return d, d.do(m(&d.board))
+		return d, d.perform(d.board.Key(m.String()))
+	case update:
+		return d, d.perform(m(&d.board))
 	case inputEnded:
 		return d, tea.Quit
 	}
@@ -98,12 +96,12 @@ func (d *display) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 func (d *display) View() tea.View {
 	v := tea.NewView(strings.Join(Draw(&d.board, d.paint), "\n"))
 	v.AltScreen = true
-	v.DisableBracketedPasteMode = true // nothing is pasted here
+	v.DisableBracketedPasteMode = true
 	return v
 }
 
-// do carries out an effect of the board.
-func (d *display) do(e Effect) tea.Cmd {
+// perform carries out an effect of the board.
+func (d *display) perform(e Effect) tea.Cmd {
 	switch e := e.(type) {
 	case Quit:
 		return tea.Quit
@@ -114,36 +112,36 @@ func (d *display) do(e Effect) tea.Cmd {
 	case Load:
 		return func() tea.Msg {
 			items, notes, err := Entries(e.Inbox)
-			return told(func(b *Board) Effect { return b.Loaded(e.Inbox.Path(), items, notes, err) })
+			return update(func(b *Board) Effect { return b.Loaded(e.Inbox.Path(), items, notes, err) })
 		}
-	case Find:
+	case LoadLife:
 		return func() tea.Msg {
 			events, err := runVerb(context.Background(), e.Args)
-			return told(func(b *Board) Effect { b.Found(e.Item, events, err); return nil })
+			return update(func(b *Board) Effect { b.LifeLoaded(e.Item, events, err); return nil })
 		}
 	case Act:
 		d.acts.Add(1)
 		return func() tea.Msg {
 			defer d.acts.Done()
-			said, err := runVerb(context.Background(), e.Args)
-			return told(func(b *Board) Effect { b.Done(oneLine(said), err); return nil })
+			output, err := runVerb(context.Background(), e.Args)
+			return update(func(b *Board) Effect { b.Done(oneLine(output), err); return nil })
 		}
 	}
 	return nil
 }
 
 const (
-	// pollEvery is how often all inboxes are looked at for what no event reports, such as whether processes live. Each
-	// such look is followed by a rest pollRest times as long, up to pollMost. Without events, blindEvery applies.
+	// pollEvery is how often all inboxes are looked at for what no event reports, such as whether processes live. The
+	// rest after such a look is pollRest times as long as the look, up to pollMost. Without events, blindEvery applies.
 	pollEvery, pollRest, pollMost = 5 * time.Second, 500, 30 * time.Second
 	blindEvery                    = time.Second
 	// tickEvery is how often the clock and the ages are drawn.
 	tickEvery = time.Second
 	// soon is how long an event waits for others of the same commit, which changes several files.
 	soon = 20 * time.Millisecond
-	// share bounds the time spent looking while inboxes change constantly. Each look is followed by a rest that is
-	// share times as long.
-	share = 2
+	// restShare bounds the share of time spent looking while inboxes change constantly. The rest after a look is
+	// restShare times as long as the look.
+	restShare = 2
 )
 
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow terminal delays only this.
@@ -163,7 +161,7 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		case <-ctx.Done():
 			return
 		case at := <-tick.C:
-			to.Send(told(func(b *Board) Effect { b.Now = at; return nil }))
+			to.Send(update(func(b *Board) Effect { b.Now = at; return nil }))
 			continue
 		case e := <-w.all.Events:
 			if len(changed) == 0 {
@@ -172,7 +170,7 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 			changed[filepath.Dir(e.Name)] = true
 			continue
 		case <-w.all.Errors:
-			all = true // too many events: the next one has all inboxes looked at
+			all = true // events were lost, so the next look is at all inboxes
 			continue
 		case <-poll.C:
 			all = true
@@ -190,14 +188,14 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		if all || found {
 			poll.Reset(w.pollAfter(time.Since(began)))
 		}
-		changed, all, rest = map[string]bool{}, false, time.Since(began)*share
+		changed, all, rest = map[string]bool{}, false, time.Since(began)*restShare
 		if any || found {
-			to.Send(told(func(b *Board) Effect { return b.Look(p) }))
+			to.Send(update(func(b *Board) Effect { return b.Show(p) }))
 		}
 	}
 }
 
-// watch is notified of changes in folders. Without events from the system, polling has to do.
+// watch receives file events from the inboxes' folders.
 type watch struct {
 	all   *fsnotify.Watcher
 	blind bool // some folder cannot be watched
@@ -273,8 +271,8 @@ func (t *terminal) Read(b []byte) (int, error) {
 // blocked is how long a terminal that takes no output may delay the end.
 const blocked = 2 * time.Second
 
-// guard ends the program in order when a signal comes. While the terminal takes no output, that would wait for it: then
-// the terminal has its mode back, and this process ends.
+// guard ends the program in order when a signal comes. If the terminal takes no output meanwhile, guard restores the
+// terminal's mode and ends this process.
 func (t *terminal) guard(p *tea.Program) {
 	t.program = p
 	go func() {
@@ -308,7 +306,7 @@ func (t *terminal) restore() error {
 	return nil
 }
 
-// orphaned reports whether no shell could continue this process after a stop. Then ^Z has no effect, as by default.
+// orphaned reports whether no shell could continue this process after a stop. Then ^Z has no effect.
 func orphaned() bool {
 	own, err := unix.Getsid(0)
 	parents, errParent := unix.Getsid(os.Getppid())

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// findEvery is how often new inboxes are searched for. A search is followed by a rest at least findRest times
-	// as long.
+	// findEvery is how often new inboxes are searched for. The rest after a search is at least findRest times as long
+	// as the search.
 	findEvery = 5 * time.Second
 	findRest  = 50
 )
@@ -31,13 +31,13 @@ const (
 type Picture struct {
 	At      time.Time
 	Inboxes []Inbox
-	// Failed are sentences about named folders that cannot be searched, and Notes about what was left out.
+	// Failed has sentences about named folders that cannot be searched, Notes sentences about what was left out.
 	Failed, Notes []string
 }
 
 // Lookout looks at the inboxes below some folders. It is not safe for concurrent use.
 type Lookout struct {
-	// Paths are the inboxes that were found last. Failed and Notes are as in a [Picture].
+	// Paths are the inboxes of the last search. Failed and Notes are as in a [Picture].
 	Paths, Failed, Notes []string
 
 	roots []string
@@ -58,7 +58,7 @@ func (l *Lookout) Find(at time.Time) bool {
 	l.due = at.Add(max(findEvery, findRest*time.Since(began)))
 	changed := !slices.Equal(paths, l.Paths) || !slices.Equal(failed, l.Failed) || !slices.Equal(notes, l.Notes)
 	l.Paths, l.Failed, l.Notes = paths, failed, notes
-	before := l.boxes // those that are gone are forgotten
+	before := l.boxes
 	l.boxes = make(map[string]*Inbox, len(paths))
 	for _, path := range paths {
 		if l.boxes[path] = before[path]; l.boxes[path] == nil {
@@ -86,8 +86,8 @@ func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) 
 }
 
 const (
-	// usual is the name that finds an inbox without state, and that tells nothing. An inbox of another name is found
-	// once heartbeat has committed to it.
+	// usual is the name by which an inbox without state is found; short names leave it out. An inbox of another name is
+	// found once heartbeat has committed to it.
 	usual = "inbox.jsonl"
 
 	maxDepth    = 4     // folders below a root
@@ -103,8 +103,8 @@ type search struct {
 }
 
 // FindInboxes searches folders for inboxes. A root may also be an inbox: a file, or a name that does not exist yet in a
-// folder that does. The paths are sorted and unique. failed are sentences about roots that could not be searched,
-// and notes about what was left out.
+// folder that does. The paths are sorted and unique. failed has sentences about roots that could not be searched, and
+// notes about what was left out.
 func FindInboxes(roots []string) (paths, failed, notes []string) {
 	s := search{found: map[string]bool{}, seen: map[string]bool{}, left: maxSearched}
 	for _, root := range roots {
@@ -137,16 +137,16 @@ func FindInboxes(roots []string) (paths, failed, notes []string) {
 	return slices.Sorted(maps.Keys(s.found)), failed, notes
 }
 
-// isInbox reports whether a root is an inbox. err says why it is no folder.
-func isInbox(path string, err error) bool {
-	if _, file := disk.StatFile(path); file == nil {
-		return true // opening it says what is wrong with it
+// isInbox reports whether a root is an inbox. notDir is why the root is no folder.
+func isInbox(path string, notDir error) bool {
+	if _, err := disk.StatFile(path); err == nil {
+		return true // opening the inbox tells what is wrong with it
 	}
-	if !errors.Is(err, fs.ErrNotExist) || filepath.Ext(path) != ".jsonl" {
+	if !errors.Is(notDir, fs.ErrNotExist) || filepath.Ext(path) != ".jsonl" {
 		return false
 	}
-	_, above := disk.StatDir(filepath.Dir(path))
-	return above == nil // the first entry creates it
+	_, err := disk.StatDir(filepath.Dir(path))
+	return err == nil // the first entry creates the file
 }
 
 func (s *search) walk(dir string, depth int) error {
@@ -169,7 +169,7 @@ func (s *search) walk(dir string, depth int) error {
 	if slices.Contains(names, inbox.JournalName) {
 		name, err := inbox.Named(dir)
 		if err != nil || name == "" {
-			name = usual // looking at it says what is wrong
+			name = usual // the look at the inbox tells what is wrong
 		}
 		s.found[filepath.Join(dir, name)] = true
 	} else if slices.Contains(names, usual) {
@@ -181,7 +181,7 @@ func (s *search) walk(dir string, depth int) error {
 		}
 		child := filepath.Join(dir, name)
 		if info, err := disk.StatName(child); err == nil && info.IsDir {
-			_ = s.walk(child, depth-1) // it is counted
+			_ = s.walk(child, depth-1) // walk has counted the failure
 		}
 	}
 	return nil
@@ -190,25 +190,24 @@ func (s *search) walk(dir string, depth int) error {
 // Inbox is what is known of one inbox. Its texts are not cleaned.
 type Inbox struct {
 	see.Facts
-	State see.State
-	Why   string
-	// Troubles are what is wrong.
+	State    see.State
+	Why      string
 	Troubles []see.Trouble
 	// Today is what was spent since midnight, as far as the client reported it.
 	Today price.Amount
-	// Seen changes whenever anything of the inbox does.
+	// Seen changes whenever anything about the inbox does.
 	Seen  int64
 	Notes []string
 }
 
-// Path names the inbox.
+// Path returns the path of the inbox.
 func (i Inbox) Path() string { return i.Facts.Inbox }
 
 // Asks reports whether a person is asked for something.
 func (i Inbox) Asks() bool { return len(i.Held) > 0 || i.Asking() != nil }
 
-// lookAt looks at an inbox once. If its lock is held, it waits to see whether the lock is kept.
-func lookAt(ctx context.Context, path string) (i Inbox) {
+// lookOnce looks at an inbox for the only time. If the lock is held, it waits to see whether the lock is kept.
+func lookOnce(ctx context.Context, path string) (i Inbox) {
 	i.look(path, time.Now(), func(box *inbox.Inbox) see.Facts { return see.Look(ctx, box) })
 	return i
 }
@@ -219,14 +218,14 @@ func (i *Inbox) lookAgain(ctx context.Context, path string, at time.Time) bool {
 	return i.look(path, at, func(box *inbox.Inbox) see.Facts { return see.LookAgain(ctx, box, &last, at) })
 }
 
-// look takes what is found. An inbox that cannot be opened is shown as broken.
-func (i *Inbox) look(path string, at time.Time, find func(*inbox.Inbox) see.Facts) (changed bool) {
+// look sets i to the facts, and reports whether anything changed. An inbox that cannot be opened is shown as broken.
+func (i *Inbox) look(path string, at time.Time, facts func(*inbox.Inbox) see.Facts) (changed bool) {
 	before := *i
 	box, err := inbox.Open(path, inbox.Options{})
 	if err != nil {
 		i.Facts = see.Facts{Now: at, Inbox: path, Dir: filepath.Dir(path), Reach: see.Reach{Space: -1, Unreadable: err}}
 	} else {
-		i.Facts = find(box)
+		i.Facts = facts(box)
 	}
 	if was := before.Head; was != nil && i.Head != nil && was.At == i.Head.At && was.Since.Before(i.Head.Since) {
 		i.Head.Since = was.Since // an earlier look saw it wait
@@ -238,16 +237,16 @@ func (i *Inbox) look(path string, at time.Time, find func(*inbox.Inbox) see.Fact
 	}
 	i.Seen++
 	i.Today = price.Amount{}
-	if i.Unreadable == nil { // otherwise the state is what is shown
-		if spent, err := book.Spending(box, nil); err == nil { // this takes reading transcripts, which may be long
+	if i.Unreadable == nil {
+		if spent, err := book.Spending(box, nil); err == nil { // reads transcripts, which may be long
 			i.Today = spent.Today()
 		}
 	}
 	return true
 }
 
-// differ reports whether two looks saw more than ages, the free space, what a session at work writes, and who has just
-// taken the lock. Another day is more, because its spending begins anew.
+// differ reports whether two looks differ in more than ages, free space, the writes of a session at work and the holder
+// of the lock. A new day counts as a difference, because spending begins anew.
 func differ(a, b Inbox) bool {
 	days := [2]string{}
 	for n, i := range []*Inbox{&a, &b} {

@@ -1,5 +1,5 @@
-// Package watch is the verb watch: it shows inboxes in a terminal and keeps the view up to date. A [Lookout]
-// gathers the facts, a [Board] is what is shown and what keys do, and [Draw] draws it.
+// Package watch is the verb watch: it shows inboxes in a terminal and keeps the view up to date. A [Lookout] gathers
+// the facts, a [Board] holds what is shown and handles keys, and [Draw] draws it.
 package watch
 
 import (
@@ -27,7 +27,7 @@ type options struct {
 	stall      cli.Span
 	notify     string
 	color      string
-	status     func(context.Context, *inbox.Inbox) (any, error) // of an inbox, for programs
+	status     func(context.Context, *inbox.Inbox) (any, error) // the JSON of an inbox
 }
 
 // Verb returns the verb watch. Its JSON is that of status.
@@ -110,7 +110,7 @@ func (o *options) roots(dirs []string, named bool) []string {
 		return append([]string{o.inbox}, dirs...)
 	}
 	if path := cli.FindInbox(); path != "" {
-		here, _ := os.Stat(".") // without it nothing is found
+		here, _ := os.Stat(".") // FindInbox has read it
 		if project, err := os.Stat(filepath.Dir(filepath.Dir(path))); err == nil && !os.SameFile(here, project) {
 			return []string{path}
 		}
@@ -136,7 +136,7 @@ func once(o *options, roots []string, s cli.Streams) error {
 		err = errors.Join(err, errors.New(why))
 	}
 	if o.notify != "" {
-		err = errors.Join(err, tell(ctx, o, l.Paths, s))
+		err = errors.Join(err, notifyEach(ctx, o, l.Paths, s))
 	}
 	if sig, _ := taken.Signal(); sig != 0 {
 		return cli.EndedBy{Signal: sig}
@@ -144,14 +144,14 @@ func once(o *options, roots []string, s cli.Streams) error {
 	return err
 }
 
-// objects prints what status says of each inbox.
+// objects prints the JSON of status for each inbox.
 func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) error {
 	all, err := see.InEach(l.Paths, func(box *inbox.Inbox) (any, error) { return o.status(ctx, box) })
-	for _, of := range all {
-		if of == nil { // it could not be opened
+	for _, status := range all {
+		if status == nil { // the inbox could not be opened
 			continue
 		}
-		if bad := cli.PrintJSON(s.Out, of); bad != nil {
+		if bad := cli.PrintJSON(s.Out, status); bad != nil {
 			return fmt.Errorf("print the view: %w", bad)
 		}
 	}
@@ -160,7 +160,7 @@ func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) error 
 
 func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
 	p := Picture{At: time.Now(), Inboxes: make([]Inbox, len(l.Paths))}
-	see.Each(len(l.Paths), func(i int) { p.Inboxes[i] = lookAt(ctx, l.Paths[i]) })
+	see.Each(len(l.Paths), func(i int) { p.Inboxes[i] = lookOnce(ctx, l.Paths[i]) })
 	if len(p.Inboxes) == 0 {
 		s.Note("no inbox was found")
 		return nil
@@ -182,8 +182,8 @@ func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err err
 	return err
 }
 
-// tell runs the verb notify for each inbox.
-func tell(ctx context.Context, o *options, paths []string, s cli.Streams) (err error) {
+// notifyEach runs the verb notify for each inbox.
+func notifyEach(ctx context.Context, o *options, paths []string, s cli.Streams) (err error) {
 	for _, path := range paths {
 		args := []string{"notify", "--inbox", path, "--notify", o.notify}
 		if o.stall > 0 {
