@@ -32,7 +32,7 @@ func Beside(name string) (string, error) {
 // links, that name is also the next release's, and the folder that they lead to goes away.
 func linked(path string) string {
 	called, err := exec.LookPath(os.Args[0])
-	if err != nil { // not found, or by a PATH that says the current folder, where anybody may have made a link
+	if err != nil { // not found, or found in the current folder by a relative PATH, where anybody may make a link
 		return path
 	}
 	link, _ := filepath.Abs(filepath.Join(filepath.Dir(called), filepath.Base(path)))
@@ -52,7 +52,7 @@ func checkOwner(path, self string) error {
 	if err != nil || folder.Mode()&fs.ModeSticky == 0 {
 		return err
 	}
-	its, err := os.Lstat(path) // a link's owner chose the target
+	its, err := os.Lstat(path) // not Stat: the owner of a link chose its target
 	if err != nil {
 		return err
 	}

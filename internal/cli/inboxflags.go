@@ -141,7 +141,7 @@ func (i *InboxFlags) Open() (*inbox.Inbox, error) {
 	return box, OrInit(err)
 }
 
-// OrInit adds to ErrNoInbox how to create one, or why none was found.
+// OrInit adds to ErrNoInbox how to make an inbox, or why none was searched for.
 func OrInit(err error) error {
 	switch {
 	case !errors.Is(err, ErrNoInbox):

@@ -54,10 +54,10 @@ func AddEntryLimits(f *pflag.FlagSet, l *budget.Limits, cost string) {
 	f.Var(limitTime(&l.Time, false), "max-time", "the same for the time that is worked on it, such as 30m")
 }
 
-// gone declares limits of earlier releases, perhaps as NAME=DEFAULT. 0, which meant no limit, still passes, and so does
-// the default, which a launcher of such a release hands to its hooks unasked. Other values get an error
-// that names the replacement.
-func gone(f *pflag.FlagSet, instead string, names ...string) {
+// addRemoved declares limits of earlier releases, perhaps as NAME=DEFAULT. 0, which meant no limit, still passes, and so
+// does the default, which a launcher of such a release always hands to its hooks. Other values get an error that names
+// the replacement.
+func addRemoved(f *pflag.FlagSet, instead string, names ...string) {
 	for _, name := range names {
 		name, former, _ := strings.Cut(name, "=")
 		f.Var(value[string]{new(string), "string", func(text string) (string, error) {
@@ -77,7 +77,7 @@ func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 	f.Var(tokens(&l.Entry.Tokens, true), "max-tokens-per-entry", "as --max-cost-per-entry, for tokens of every kind, such as 400k")
 	f.Var(tokens(&l.Day.Tokens, true), "max-tokens-per-day", "as --max-cost-per-day, for tokens")
 	f.Var(limitTime(&l.Entry.Time, true), "max-time-per-entry", "set an entry aside once it was worked on for so long, all attempts together")
-	gone(f, "limit each entry (--max-cost-per-entry, --max-tokens-per-entry) or the day (--max-cost-per-day, --max-tokens-per-day)", "max-cost-per-session", "max-tokens-per-session")
+	addRemoved(f, "limit each entry (--max-cost-per-entry, --max-tokens-per-entry) or the day (--max-cost-per-day, --max-tokens-per-day)", "max-cost-per-session", "max-tokens-per-session")
 }
 
 // LimitArguments returns the flags that give another command the same limits.
@@ -87,7 +87,7 @@ func LimitArguments(l budget.Plan) []string {
 	return spellAll(f)
 }
 
-// policy is the value of --on-orphan. It notes that a person chose it.
+// policy is the value of --on-orphan. It records that a person chose it.
 type policy struct {
 	choice
 	chosen *bool

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -44,8 +45,8 @@ const StatusTitle = "Exit status: "
 // helpWidth is the greatest width of the help. Examples may be wider, since they are copied.
 const helpWidth = 80
 
-// nameColumn is where the texts of verbs begin.
-const nameColumn = 15
+// The columns where the texts of verbs and of flags begin.
+const nameColumn, flagColumn = 15, 28
 
 // Help returns the page for --help. Of flags in groups it shows the first group.
 func (p Page) Help() string {
@@ -103,12 +104,10 @@ func (p Page) help(flags string) string {
 // fill wraps paragraphs that are too wide, and leaves the others alone.
 func fill(text string) string {
 	paragraphs := strings.Split(text, "\n\n")
+	tooWide := func(line string) bool { return len(line) > helpWidth }
 	for i, p := range paragraphs {
-		for line := range strings.SplitSeq(p, "\n") {
-			if len(line) > helpWidth {
-				paragraphs[i] = strings.Join(wrap(p, helpWidth), "\n")
-				break
-			}
+		if slices.ContainsFunc(strings.Split(p, "\n"), tooWide) {
+			paragraphs[i] = strings.Join(wrap(p, helpWidth), "\n")
 		}
 	}
 	return strings.Join(paragraphs, "\n\n")
@@ -117,21 +116,22 @@ func fill(text string) string {
 // wrap breaks a text between words into lines of at most width bytes. Package layout does more, but
 // the hook prints pages too and must not link that package.
 func wrap(text string, width int) (lines []string) {
-	now := ""
+	line := ""
 	for _, word := range strings.Fields(text) {
-		if now != "" && len(now)+1+len(word) > width {
-			lines, now = append(lines, now), ""
+		switch {
+		case line == "":
+			line = word
+		case len(line)+1+len(word) > width:
+			lines, line = append(lines, line), word
+		default:
+			line += " " + word
 		}
-		if now != "" {
-			now += " "
-		}
-		now += word
 	}
-	return append(lines, now)
+	return append(lines, line)
 }
 
-// CutStatus separates the paragraph about the exit status from a verb's long text: the page has a
-// section for it. Without that paragraph the status is the usual sentence.
+// CutStatus separates the paragraph about the exit status from a verb's long text, because the page has a section for
+// it. Without that paragraph the status is the usual sentence.
 func CutStatus(long string) (rest, status string) {
 	before, after, found := strings.Cut(long, "\n\n"+StatusTitle)
 	if !found {
@@ -143,9 +143,6 @@ func CutStatus(long string) (rest, status string) {
 	}
 	return before, status
 }
-
-// flagColumn is where the texts of flags begin.
-const flagColumn = 28
 
 // flagHelp lists the flags. A tag that reaches the text column gets its own line.
 func flagHelp(flags *pflag.FlagSet) string {

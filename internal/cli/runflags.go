@@ -12,12 +12,12 @@ import (
 	"heartbeat/orchestrate/effect"
 )
 
-// RunFlags say how babysitter runs are driven. The hook and the verbs share them.
+// RunFlags are how babysitter runs are driven. The hook and the verbs share them.
 type RunFlags struct {
 	Dirs    []string
 	Command []string // of babysitter, in words
 	effect.Options
-	// CodeChanges says what happens to a run whose code has changed since it was bound.
+	// CodeChanges decides what happens to a run whose code has changed since it was bound.
 	CodeChanges string
 	// StateDir is the folder of babysitter's session state files. Only the hook and `run` have it.
 	StateDir string
@@ -31,7 +31,7 @@ func (r *RunFlags) Add(f *pflag.FlagSet) {
 
 // AddWays declares every flag except --run.
 func (r *RunFlags) AddWays(f *pflag.FlagSet) {
-	gone(f, "limit each entry of the run (--max-cost-per-entry) or the day (--max-cost-per-day); heartbeat run status says what the run has cost", "max-cost-per-run")
+	addRemoved(f, "limit each entry of the run (--max-cost-per-entry) or the day (--max-cost-per-day); heartbeat run status says what the run has cost", "max-cost-per-run")
 	r.Breakpoints, r.OnUnresolved, r.MaxSteps = effect.DefaultBreakpoints, effect.DefaultUnresolved, effect.DefaultMaxSteps
 	r.AddCommand(f)
 	f.Var(Choice((*string)(&r.Breakpoints), string(effect.Ask), string(effect.Hold), string(effect.Reject)), "breakpoints", "what becomes of a run's question to a person: the agent asks, it waits for heartbeat breakpoint approve, or it is rejected")
@@ -40,7 +40,7 @@ func (r *RunFlags) AddWays(f *pflag.FlagSet) {
 	r.AddCodeChanges(f)
 	f.Var(list{&r.Execute, true}, "execute", "`kinds` of effects to carry out here in place of the agent: node, shell")
 	f.Var(AtLeast(&r.MaxSteps, 0), "max-iterations", "how often a run's process is run (0: no limit)")
-	gone(f, "--max-iterations bounds a run that does not get on", "max-idle=10", "min-iteration-seconds")
+	addRemoved(f, "--max-iterations bounds a run that does not get on", "max-idle=10", "min-iteration-seconds")
 }
 
 // AddCodeChanges declares --code-changes.
@@ -56,7 +56,7 @@ func (r *RunFlags) AddStateDir(f *pflag.FlagSet) {
 
 // AddCommand declares --babysitter.
 func (r *RunFlags) AddCommand(f *pflag.FlagSet) {
-	r.Command = []string{effect.DefaultCommand} // not parsed: that would look at the disk in every turn
+	r.Command = []string{effect.DefaultCommand} // not parsed: parsing reads the disk, and the hook runs in every turn
 	f.Var(value[[]string]{&r.Command, "string", func(line string) ([]string, error) {
 		command, err := effect.ParseCommand(line)
 		if err != nil {
@@ -80,7 +80,7 @@ func (r *RunFlags) Absolute() (err error) {
 	return err
 }
 
-// Check refuses values that make no sense.
+// Check refuses kinds of effects that cannot be carried out here.
 func (r *RunFlags) Check() error {
 	if err := effect.CheckExecute(r.Execute); err != nil {
 		return fmt.Errorf("--execute: %w", err)
@@ -120,7 +120,7 @@ func (n *NotifyFlags) Add(f *pflag.FlagSet) {
 	f.BoolVar(&n.Drained, "notify-drained", false, "with --notify: tell also that nothing waits any more")
 }
 
-// Check refuses combinations that make no sense.
+// Check refuses --notify-drained without --notify.
 func (n *NotifyFlags) Check() error {
 	if n.Drained && n.Command == "" {
 		return errors.New("--notify-drained says when to run the command of --notify: name one")
@@ -128,8 +128,8 @@ func (n *NotifyFlags) Check() error {
 	return nil
 }
 
-// AddNotify declares --notify and refuses a command line that makes no sense. The command runs in
-// the root folder, so that a folder of the agent cannot change the meaning of a name in it.
+// AddNotify declares --notify, which refuses a command line that cannot work. The command runs in the root folder, so
+// that a folder of the agent cannot change the meaning of a name in it.
 func AddNotify(f *pflag.FlagSet, command *string, text string) {
 	f.Var(value[string]{command, "string", func(line string) (string, error) {
 		first, _, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -149,7 +149,7 @@ func AddNotify(f *pflag.FlagSet, command *string, text string) {
 	}, same}, "notify", text)
 }
 
-// Guarded says why a run has stopped, and how to continue it.
+// Guarded returns the sentence on why a run has stopped, and how to continue it.
 func Guarded(guard string, outOfSteps bool) string {
 	if outOfSteps {
 		return guard + ": a greater --max-iterations lets it continue"

@@ -82,12 +82,12 @@ func (s Streams) Warn(warnings []string) {
 	}
 }
 
-// Unread returns an error that ends a verb as its next line would, if Out is a pipe or a socket that nobody reads any
-// more, as of `heartbeat log --follow | head`.
+// Unread returns an error if Out is a pipe or a socket that nobody reads any more, as with `heartbeat log --follow |
+// head`. The error ends a verb as its next write would.
 func (s Streams) Unread() error {
 	if f, ok := words.Raw(s.Out).(*os.File); ok {
-		asked := []unix.PollFd{{Fd: int32(f.Fd())}}
-		if n, err := unix.Poll(asked, 0); n > 0 && err == nil && asked[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
+		polled := []unix.PollFd{{Fd: int32(f.Fd())}}
+		if n, err := unix.Poll(polled, 0); n > 0 && err == nil && polled[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
 			return Told(EndedBy{unix.SIGPIPE}.Status())
 		}
 	}

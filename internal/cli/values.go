@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// refusal says why a flag does not accept a value. The flag's name is put before it, unless it begins with one.
+// refusal is why a flag does not accept a value. The flag's name is put before it, unless it begins with one.
 type refusal string
 
 func (r refusal) Error() string { return string(r) }
@@ -56,17 +56,18 @@ func (v value[T]) Type() string   { return v.kind }
 
 // AtLeast returns the value of a flag for a whole number of at least least. The default is the present value of to.
 func AtLeast(to *int, least int) pflag.Value {
-	return number(to, least, func(n int) error { return refusal(fmt.Sprintf("is %d: it must be %d or more", n, least)) })
+	return atLeast(to, least, "is %d: it must be %d or more")
 }
 
-func number(to *int, least int, below func(int) error) pflag.Value {
+// atLeast is [AtLeast] with the refusal of a smaller number, a format for that number and least.
+func atLeast(to *int, least int, refused string) pflag.Value {
 	return value[int]{to, "int", func(text string) (int, error) {
 		n, err := strconv.Atoi(text)
 		switch {
 		case err != nil:
 			return 0, errors.New("it takes a whole number")
 		case n < least:
-			return 0, below(n)
+			return 0, refusal(fmt.Sprintf(refused, n, least))
 		}
 		return n, nil
 	}, strconv.Itoa}
@@ -77,7 +78,7 @@ func same(text string) string { return text }
 // AddCount declares -n, where 0 means all, and the hidden synonym --tail.
 func AddCount(f *pflag.FlagSet, to *int, first int, text string) {
 	*to = first
-	f.VarP(number(to, 0, func(int) error { return refusal("-n is below 0: give how many, or 0 for all") }), "count", "n", text)
+	f.VarP(atLeast(to, 0, "-n is below %[2]d: give how many, or %[2]d for all"), "count", "n", text)
 	Was(f, "count", "tail")
 }
 
@@ -89,12 +90,11 @@ func AddFollow(f *pflag.FlagSet, to *bool) {
 	f.BoolVarP(to, "follow", "f", false, "go on with what comes")
 }
 
-// Named returns the value of a flag for a non-empty text, such as a file name. what is the sentence
-// that tells what to give instead of an empty one.
-func Named(to *string, what string) pflag.Value {
+// Named returns the value of a flag for a non-empty text, such as a file name. remedy is what to do about an empty one.
+func Named(to *string, remedy string) pflag.Value {
 	return value[string]{to, "string", func(text string) (string, error) {
 		if text == "" {
-			return "", refusal("is empty: " + what)
+			return "", refusal("is empty: " + remedy)
 		}
 		return text, nil
 	}, same}

@@ -44,7 +44,7 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// Told returns an error that ends a verb with this exit status and prints nothing: the verb has already said why.
+// Told returns an error that ends a verb with this exit status and prints nothing, because the reader was told why.
 func Told(status int) error { return toldError(status) }
 
 type toldError int

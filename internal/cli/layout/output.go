@@ -47,7 +47,7 @@ func (o Output) To(w io.Writer) Output {
 // columns below their titles. With Width 0, a list is printed for programs: one row a line, without
 // titles, with whole cells between tabs, empty cells included.
 func (o Output) Table(t *Table) error {
-	_, err := io.WriteString(o.out, t.take(o.Width, o.Palette))
+	_, err := io.WriteString(o.out, t.flush(o.Width, o.Palette))
 	return err
 }
 

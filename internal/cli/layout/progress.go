@@ -36,7 +36,7 @@ type ProgressLine struct {
 	stopped  sync.WaitGroup
 }
 
-// StartLine begins a line that says what is waited for. It returns nil, which shows nothing, unless out is a
+// StartLine begins a line that shows doing and for how long. It returns nil, which shows nothing, unless out is a
 // terminal that can clear a line.
 func StartLine(out io.Writer, doing string) *ProgressLine {
 	f := Terminal(out)

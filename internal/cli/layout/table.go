@@ -50,11 +50,11 @@ type row struct {
 	fit   fit
 }
 
-// fit says what happens to a text that is wider than its column.
+// fit decides what happens to a text that is wider than its column.
 type fit int
 
 const (
-	byColumn fit = iota // as the column's Text and Cut say
+	byColumn fit = iota // the column's Text and Cut decide
 	cut
 	whole
 )
@@ -82,8 +82,8 @@ func (t *Table) add(cells []string, fit fit) {
 // Len returns how many rows were added since the table was last printed.
 func (t *Table) Len() int { return len(t.rows) }
 
-// take lays out and removes the collected rows. Only the first call includes the titles.
-func (t *Table) take(width int, palette Palette) string {
+// flush lays out and removes the collected rows. Only the first call includes the titles.
+func (t *Table) flush(width int, palette Palette) string {
 	defer func() { t.rows = nil }()
 	var b strings.Builder
 	if width == 0 && t.isList() { // for programs: one row a line, cells between tabs

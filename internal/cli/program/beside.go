@@ -17,7 +17,7 @@ type Beside struct {
 	Name, Short string
 	// Command is the end of the command's name, where it differs from Name.
 	Command string
-	// Page describes a command that cannot complete or document itself. With nil, the command is asked.
+	// Page describes a command that cannot complete or document itself. Any other command does both, and has no Page.
 	Page func() cli.Page
 }
 

@@ -2,7 +2,6 @@ package program
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -60,13 +59,11 @@ func askBeside(name string, args []string, word string) ([]cobra.Completion, cob
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	ask := exec.Command(path, slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{word})...)
-	ask.Env = os.Environ()
-	said, err := ask.Output()
+	output, err := exec.Command(path, slices.Concat([]string{cobra.ShellCompRequestCmd}, args, []string{word})...).Output()
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}
-	lines := strings.Split(string(bytes.TrimSpace(said)), "\n")
+	lines := strings.Split(string(bytes.TrimSpace(output)), "\n")
 	last := lines[len(lines)-1]
 	directive := cobra.ShellCompDirectiveNoFileComp
 	if last == ":0" {

@@ -49,8 +49,8 @@ func (t *Figures) Head(name, kind, help string) {
 	t.now.WriteString("# HELP " + name + " " + strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(help) + "\n# TYPE " + name + " " + kind + "\n")
 }
 
-// Series adds a line to the current figure. In labels, names and values alternate. The format requires UTF-8, which
-// paths may lack.
+// Series adds a line to the current figure. In labels, names and values alternate. Invalid UTF-8, as in a path, becomes
+// U+FFFD, because the format requires UTF-8.
 func (t *Figures) Series(name string, v float64, labels ...string) {
 	escape := strings.NewReplacer(`\`, `\\`, "\n", `\n`, `"`, `\"`)
 	t.now.WriteString(name + "{")

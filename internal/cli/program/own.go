@@ -135,9 +135,8 @@ func manualsBeside(name, dir string) error {
 	if err != nil {
 		return nil
 	}
-	said, err := exec.Command(path, "man", "--dir", dir).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%s man: %w: %s", name, err, strings.TrimSpace(string(said)))
+	if output, err := exec.Command(path, "man", "--dir", dir).CombinedOutput(); err != nil {
+		return fmt.Errorf("%s man: %w: %s", name, err, strings.TrimSpace(string(output)))
 	}
 	return nil
 }

@@ -45,7 +45,7 @@ func (p Program) Run(args []string, s cli.Streams) (status int) {
 		return s.Show(cli.VersionLine(p.Name) + "\n")
 	}
 	for _, b := range p.Beside {
-		if len(args) > 0 && b.Name == args[0] { // neither does another command
+		if len(args) > 0 && b.Name == args[0] { // another command needs none either
 			return cli.Conclude(become(b.command(p), args[1:]), p.Name+" "+args[0], s)
 		}
 	}
@@ -122,7 +122,7 @@ func (p Program) verb(v cli.Verb, s cli.Streams) *cobra.Command {
 	if v.Build != nil {
 		act = v.Build(flags)
 	} else {
-		c.FParseErrWhitelist.UnknownFlags = true // that no verb is named says more
+		c.FParseErrWhitelist.UnknownFlags = true // the error about the missing verb says more
 	}
 	flags.BoolP("help", "h", false, "show this help") // declared last, so that it is listed last
 	c.Flags().SortFlags = false
@@ -163,7 +163,7 @@ func (p Program) runBare(c *cobra.Command, args []string, s cli.Streams) error {
 	return c.Help()
 }
 
-// noVerb returns the error for an unknown verb: those probably meant, or the list of verbs.
+// noVerb returns the error for an unknown or missing verb, with the verbs that were probably meant, or all of them.
 func (p Program) noVerb(c *cobra.Command, args []string) error {
 	var known []string
 	for _, sub := range c.Commands() {
