@@ -28,18 +28,18 @@ type askFlags struct {
 	noSession bool
 }
 
-// setUp is the exit status if somebody has to set something up first, as in heartbeat-launch.
-const setUp = 78
+// exitSetUp is the exit status if somebody has to set something up first, as in heartbeat-launch.
+const exitSetUp = 78
 
 var askVerb = cli.Verb{
 	Name:  "ask",
 	Args:  "[TEXT | -] [-- CLIENT-FLAG...]",
 	Short: "send one prompt, run sessions until it is settled, and print the reply",
 	Long: `Send one prompt, as heartbeat send does, run heartbeat-launch until that prompt is
-settled, and print the reply: a step of a pipeline. What it is given is checked
-before anything is sent. What waits in the inbox already comes first; steps that
-run at the same time on one inbox take turns. No session goes further than to this
-prompt, and each ends with this command.
+settled, and print the reply: a step of a pipeline. The arguments are checked before
+anything is sent. What waits in the inbox already comes first; steps that run at the
+same time on one inbox take turns. No session goes further than this prompt, and each
+ends with this command.
 
 With --check 'make test' the prompt is answered once that command passes: what it prints
 otherwise is the agent's next turn, up to --check-tries.
@@ -49,14 +49,14 @@ nothing, and another prompt with that id is refused. Name the prompt by what it 
 about, for example by a commit and by itself. The prompt does not show in the
 process list when it comes from stdin or a file.
 
-What stands behind -- goes to claude, or is a whole command without a prompt, as
-in -- codex exec -m gpt-5. With --timeout the session is ended once the time is
-over, and what became of the prompt then is the outcome. At a terminal one line
-says meanwhile what is waited for.
+What follows -- goes to claude, or is a whole command without a prompt, as in
+-- codex exec -m gpt-5. With --timeout the session is ended once the time is over,
+and the outcome is what became of the prompt by then. At a terminal one line shows
+meanwhile what the command waits for.
 
 Exit status: 0 answered; 3 it became a dead letter; 124 the timeout passed;
 75 no session took the prompt, run it again later; 78 somebody has to do something
-first, also where a command or the folder is not there; 128+n signal n ended it; 1
+first, also if a command or the folder is missing; 128+n signal n ended it; 1
 otherwise, also if the prompt could not be sent.`,
 	Example: `git log -1 -p | heartbeat ask --id "review-$SHA" --timeout 20m > review.md
 heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
@@ -92,7 +92,7 @@ heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 // sent.
 func (o *askFlags) worker(command []string) (*askWorker, error) {
 	if _, err := disk.StatDir(o.project); err != nil {
-		return nil, cli.Status(setUp, fmt.Errorf("there is no folder %s", words.Line(o.project)))
+		return nil, cli.Status(exitSetUp, fmt.Errorf("there is no folder %s", words.Line(o.project)))
 	}
 	if o.noSession {
 		return nil, nil
@@ -101,17 +101,17 @@ func (o *askFlags) worker(command []string) (*askWorker, error) {
 		command = append([]string{"claude"}, command...)
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
-		return nil, cli.Status(setUp, fmt.Errorf("%s is not on the PATH", words.Line(command[0])))
+		return nil, cli.Status(exitSetUp, fmt.Errorf("%s is not on the PATH", words.Line(command[0])))
 	}
 	for _, name := range []string{"heartbeat-stop", "heartbeat-launch"} {
 		if _, err := cli.Beside(name); err != nil {
-			return nil, cli.Status(setUp, err)
+			return nil, cli.Status(exitSetUp, err)
 		}
 	}
 	return &askWorker{client: withPrompt(command), project: o.project, settings: o.settings}, nil
 }
 
-// withPrompt puts a first prompt before the flags, of which one may take several values.
+// withPrompt inserts a first prompt before the flags, because a flag may take several values.
 func withPrompt(command []string) []string {
 	at := 1
 	if client.Of("", command).Name == "codex" {
@@ -156,14 +156,14 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	shown()
 	now := waited{ID: r.ID, EntryID: r.EntryID, Result: outcome.Result, DeadLetter: outcome.DeadLetter}
 	now.price(box)
-	told := o.conclude(box, &now, err, w)
-	if told == nil {
+	err = o.conclude(box, &now, err, w)
+	if err == nil {
 		s.Note("%s was answered", words.Line(r.ID))
 	}
-	return errors.Join(o.printWaited(s, now, false), told)
+	return errors.Join(o.printWaited(s, now, false), err)
 }
 
-// conclude names the outcome. Unless it is an answer, the error says what the sessions came to.
+// conclude sets the outcome. Unless it is an answer, the error also quotes the last words of the sessions.
 func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWorker) error {
 	id := words.Line(now.ID)
 	var by cli.EndedBy
@@ -174,23 +174,23 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 	case errors.Is(err, errNobodyTook):
 		now.Outcome, now.Found = outcomeUnknown, whereIs(box, now.ID)
 		status := cli.ExitError
-		if s := w.report.Exit; s == setUp || s == 75 { // the launcher says who must act
+		if s := w.report.Exit; s == exitSetUp || s == 75 { // the launcher's own words tell who must act
 			status = s
 		}
-		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.said(), whyOf(box, w)))
+		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.lastWords(), whyOf(box, w)))
 	case errors.Is(err, errTimedOut):
 		now.Outcome = outcomeTimedOut
-		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box, w), w.said()))
+		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box, w), w.lastWords()))
 	case errors.As(err, &by):
 		now.Outcome = outcomeEnded
-		return fmt.Errorf("%w: %s: %s%s", by, id, now.became(box, w), w.said())
+		return fmt.Errorf("%w: %s: %s%s", by, id, now.became(box, w), w.lastWords())
 	case now.DeadLetter != nil:
-		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("%w%s", o.judge(box, now, err), w.said()))
+		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("%w%s", o.judge(box, now, err), w.lastWords()))
 	}
 	return o.judge(box, now, err)
 }
 
-// became says where an entry is that was not answered.
+// became describes what became of an entry that was not answered.
 func (w *waited) became(box *inbox.Inbox, by *askWorker) string {
 	if w.DeadLetter != nil {
 		return "it is a dead letter now: " + w.DeadLetter.Reason.Why(w.DeadLetter.Failure)

@@ -25,7 +25,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// errNobodyTook says that a launcher ended without having done anything, so another would end the same way.
+// errNobodyTook means that a launcher ended without having done anything, so another would end the same way.
 var errNobodyTook = errors.New("no session took the prompt")
 
 const (
@@ -35,7 +35,7 @@ const (
 	askGrace = time.Minute
 	// askLast is how long the outcome may take to show once the sessions have ended.
 	askLast = time.Second
-	// askOutages is how many sessions in a row that an API error ended are followed by another, as by a launcher.
+	// askOutages is after how many sessions in a row that an API error ended another one follows, as in a launcher.
 	askOutages = 5
 	// maxAskReport bounds what is read of a launcher's report.
 	maxAskReport = 1 << 20
@@ -47,14 +47,9 @@ type askWorker struct {
 	project  string
 	settings recovery.Settings
 
-	outages   int
-	report    supervise.Report
-	log, told words.Tail // what the last launcher printed: its sessions' output and its own
-}
-
-type settlement struct {
-	outcomes.Outcome
-	err error
+	outages  int
+	report   supervise.Report
+	log, own words.Tail // what the last launcher printed: its sessions' output and its own
 }
 
 // work returns once the entry is settled or no progress can be expected. No session runs by then.
@@ -62,25 +57,27 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	if w == nil {
 		return outcomes.Await(ctx, box, r, cli.WatchPoll)
 	}
-	settled := make(chan settlement, 1)
 	waiting, stop := context.WithCancel(ctx)
 	defer stop()
+	var outcome outcomes.Outcome
+	var failed error
+	done := make(chan struct{})
 	go func() {
-		o, err := outcomes.Await(waiting, box, r, cli.WatchPoll)
-		settled <- settlement{o, err}
+		defer close(done)
+		outcome, failed = outcomes.Await(waiting, box, r, cli.WatchPoll)
 	}()
 	for ctx.Err() == nil {
-		on, err := w.once(ctx, box, r.ID)
+		more, err := w.once(ctx, box, r.ID)
 		if err != nil {
 			return outcomes.Outcome{}, err
 		}
-		if !on {
+		if !more {
 			break
 		}
 		select { // the outcome may show a moment later
-		case s := <-settled:
+		case <-done:
 			if ctx.Err() == nil {
-				return s.Outcome, s.err
+				return outcome, failed
 			}
 		case <-ctx.Done():
 		case <-time.After(askRest):
@@ -99,9 +96,9 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	return o, err
 }
 
-// once runs a launcher, unless a living session will come to the entry by itself. on says whether another launcher may
-// come further.
-func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, id string) (on bool, err error) {
+// once runs a launcher, unless a living session will come to the entry by itself. more is whether another launcher may
+// get further.
+func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, id string) (more bool, err error) {
 	f := see.Glance(ctx, box, nil)
 	w.report = supervise.Report{}
 	if s := f.Current(); s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
@@ -123,11 +120,11 @@ func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, id string) (on b
 }
 
 // turnsUntil counts the turns up to an entry's own. Later entries belong to other commands, which would find them half
-// done. One turn too few only takes another launcher: one in flight may need none.
+// done. The entry in flight may need no turn and does not count: a turn too few only takes another launcher.
 func turnsUntil(box *inbox.Inbox, id string) (turns int) {
 	v, err := box.View()
 	if err != nil {
-		return 1 // the launcher says what is wrong
+		return 1 // the launcher reports what is wrong
 	}
 	defer func() { _ = v.Close() }() // only read
 	mine := 1
@@ -143,7 +140,7 @@ func turnsUntil(box *inbox.Inbox, id string) (turns int) {
 	return mine
 }
 
-// launch runs a launcher for so many turns, until it has ended. Once ctx is done, the launcher is asked to end.
+// launch runs a launcher for that many turns, and returns once it has ended. When ctx ends, the launcher is told to end.
 func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) error {
 	program, err := cli.Beside("heartbeat-launch")
 	if err != nil {
@@ -159,29 +156,29 @@ func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) err
 		"--inbox", box.Path(), "--cwd", w.project, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
 		"--max-entries", strconv.Itoa(turns), "--output", "log", "--report", report, "--",
 	}
-	// A group of its own: the terminal's signals reach this process alone.
+	// In its own process group, so that the terminal's signals reach this process alone.
 	cmd := guardian.Group(ctx, syscall.SIGTERM, program, slices.Concat(cli.HookArguments(w.settings), args, w.client)...)
-	w.log, w.told = words.Tail{Most: maxLastLines}, words.Tail{Most: maxLastLines}
-	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &w.log, &w.told, askGrace
+	w.log, w.own = words.Tail{Most: maxLastLines}, words.Tail{Most: maxLastLines}
+	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &w.log, &w.own, askGrace
 	if err := cmd.Start(); err != nil {
 		if ctx.Err() != nil {
-			return nil // it was not to be started any more
+			return nil // nothing was to be started any more
 		}
 		return cli.Status(75, fmt.Errorf("ask: start %s: %w: run it again", program, err))
 	}
-	_ = cmd.Wait() // the report says how it ended
+	_ = cmd.Wait() // the report has the outcome
 	if text, err := disk.ReadGiven(report, maxAskReport); err == nil {
 		_ = json.Unmarshal(text, &w.report) // a truncated report counts as none
 	}
 	return nil
 }
 
-// said quotes the last words of the last launcher and its session, to append to a sentence.
-func (w *askWorker) said() string {
+// lastWords quotes the last lines of the last launcher and its session, to append to a sentence.
+func (w *askWorker) lastWords() string {
 	if w == nil {
 		return ""
 	}
-	text := lastLine(&w.told, "")
+	text := lastLine(&w.own, "")
 	if session := lastLine(&w.log, "the session "); session != "" {
 		text += "; " + session
 	}
@@ -191,10 +188,10 @@ func (w *askWorker) said() string {
 	return words.Line(" (" + text + ")")
 }
 
-// whyOf says why nothing moves in the inbox, but for what [askWorker.said] tells.
+// whyOf explains why nothing moves in the inbox, without what [askWorker.lastWords] quotes.
 func whyOf(box *inbox.Inbox, w *askWorker) string {
 	f := see.Look(context.Background(), box)
-	if w.said() != "" {
+	if w.lastWords() != "" {
 		f.GaveUp = nil
 	}
 	_, sentence := f.Explain()

@@ -23,7 +23,7 @@ var attachVerb = cli.Verb{
 	Short: "sit down at a session that runs where nobody is",
 	Long: `Show the session that a launcher, or the host of a session in a terminal, runs on
 the inbox, and type into it: to see what it does, or to answer what it asks. The
-first who attaches types, and the session's terminal gets the size of theirs; who
+first to attach types, and the session's terminal gets the size of theirs; whoever
 comes later watches, and types once the first has left. The key that detaches
 leaves the session to itself.
 
@@ -73,13 +73,13 @@ func attachTo(box *inbox.Inbox, w sharing.Watch, s cli.Streams) error {
 	return nil
 }
 
-// signPatience is how long a launcher may take to say where it can be reached. It does so before its first session,
-// and rewrites that now and then.
+// signPatience is how long a launcher may take to write its sign, which has its socket. It writes the sign before its
+// first session, and again now and then.
 const signPatience = time.Second
 
 func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
-	others := own(box.Dir(), "attach as that user")
-	for give := time.Now().Add(signPatience); ; {
+	others := checkOwner(box.Dir(), "attach as that user")
+	for deadline := time.Now().Add(signPatience); ; {
 		l := see.LauncherOf(box)
 		switch {
 		case l != nil && l.Socket != "":
@@ -88,7 +88,7 @@ func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
 			return nil, fmt.Errorf("attach: nothing works on %s now: heartbeat launch does", box.Path())
 		case others != nil && os.Geteuid() != 0:
 			return nil, fmt.Errorf("attach: process %d works on %s: %w", l.PID, words.Line(box.Path()), others)
-		case time.Now().After(give):
+		case time.Now().After(deadline):
 			return nil, fmt.Errorf("attach: process %d works on %s, and nobody can attach to it (%s): somebody sits at its terminal, it has no session yet, or it is of another release", l.PID, words.Line(box.Path()), cmp.Or(l.Doing, "it does not say what it does"))
 		}
 		select {

@@ -100,7 +100,7 @@ func waitsForItself(box *inbox.Inbox, what, instead string) error {
 	return fmt.Errorf("%s would wait for its own end: this runs in the turn of the entry %s, and nothing is delivered before that turn ends: %s, or add --timeout; nothing was sent", what, words.Name(d.ID(), d.EntryID), instead)
 }
 
-// patience is a context that a signal and --timeout end.
+// patience returns a context that a signal and --timeout end.
 func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
 	ctx, cancel := endOnSignal()
 	if o.timeout <= 0 {
@@ -116,18 +116,18 @@ func endOnSignal() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) { // as it is under nohup
+	if !signal.Ignored(syscall.SIGHUP) {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	go func() {
-		got := <-signals
+		first := <-signals
 		signal.Stop(signals)
-		cancel(cli.EndedBy{Signal: got.(syscall.Signal)})
+		cancel(cli.EndedBy{Signal: first.(syscall.Signal)})
 	}()
 	return ctx, func() { cancel(nil) }
 }
 
-// judge names the outcome, and returns an error unless it is an answer.
+// judge sets the outcome, and returns an error unless it is an answer.
 func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 	var by cli.EndedBy
 	switch {
@@ -151,7 +151,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 	return err
 }
 
-// stays says where the entry is, and how to go on waiting for it.
+// stays describes where the entry is, and how to go on waiting for it.
 func (w *waited) stays(box *inbox.Inbox) string {
 	w.Found = whereIs(box, w.ID)
 	return fmt.Sprintf("stays %s and may be answered yet: to go on waiting, send it again with --id %s --wait", w.Found, words.Shell(w.ID))
@@ -185,17 +185,16 @@ func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {
 }
 
 const (
-	// lookEvery is how often the line at a terminal is updated.
-	lookEvery = time.Second
+	// lineEvery is how often the line at a terminal is updated.
+	lineEvery = time.Second
 	// maxAhead bounds the bytes of a queue that each update reads. The line gives no count of a longer queue.
 	maxAhead = 1 << 20
 )
 
 // awaited is what a verb waits for, shown on a line of the terminal.
 type awaited struct {
-	box *inbox.Inbox
-	// entry is the entry waited for, nil for whatever comes.
-	entry *inbox.Receipt
+	box   *inbox.Inbox
+	entry *inbox.Receipt // nil for whatever comes
 	began time.Time
 }
 
@@ -206,22 +205,22 @@ func (a awaited) shown(ctx context.Context, s cli.Streams) (line *layout.Progres
 		return nil, func() {}
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	var telling sync.WaitGroup
-	telling.Go(func() { a.tell(ctx, line) })
+	var updating sync.WaitGroup
+	updating.Go(func() { a.update(ctx, line) })
 	return line, func() {
 		cancel()
-		telling.Wait()
+		updating.Wait()
 		line.Stop()
 	}
 }
 
-func (a awaited) tell(ctx context.Context, line *layout.ProgressLine) {
+func (a awaited) update(ctx context.Context, line *layout.ProgressLine) {
 	news := a.box.WatchAll(cli.WatchPoll)
 	defer func() { _ = news.Close() }() // only read
-	tick := time.NewTicker(lookEvery)
+	tick := time.NewTicker(lineEvery)
 	defer tick.Stop()
 	for {
-		line.Say(a.look(ctx))
+		line.Say(a.describe(ctx))
 		select {
 		case <-ctx.Done():
 			return
@@ -235,9 +234,9 @@ func (a awaited) tell(ctx context.Context, line *layout.ProgressLine) {
 	}
 }
 
-// look says what is waited for, and since when. It says nothing about an inbox that cannot be read, because the
-// verb itself reports that.
-func (a awaited) look(ctx context.Context) (what string, since time.Time) {
+// describe returns what is waited for, and since when. It returns "" if the inbox cannot be read, because the verb
+// itself reports that.
+func (a awaited) describe(ctx context.Context) (what string, since time.Time) {
 	v, err := a.box.View()
 	if err != nil {
 		return "", a.began

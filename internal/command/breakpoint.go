@@ -34,7 +34,7 @@ heartbeat breakpoint approve 01M7XNH40T944T6T9N87JFKQKG --response "go ahead"`,
 	Verbs: []cli.Verb{
 		listBreakpointsVerb,
 		answerVerb("approve", "say yes to what a run asks", "Answer a breakpoint of a run with yes."),
-		answerVerb("reject", "say no to what a run asks", "Answer a breakpoint of a run with no, which is an answer, and no error."),
+		answerVerb("reject", "say no to what a run asks", "Answer a breakpoint of a run with no, which is an answer and not an error."),
 	},
 }
 
@@ -45,7 +45,7 @@ var listBreakpointsVerb = cli.Verb{
 	Example: "heartbeat breakpoint list",
 	Build: func(f *pflag.FlagSet) cli.Action {
 		o := &breakpointFlags{}
-		o.set(f)
+		o.addFlags(f)
 		o.addColor(f)
 		return onInbox("", changing(&o.InboxFlags), cli.NoArgs, o.list)
 	},
@@ -64,7 +64,7 @@ Exit status: 0 answered; 1 not.`,
 		Example: "heartbeat breakpoint " + name + ` 01M7XNH40T944T6T9N87JFKQKG --response "see #12"`,
 		Build: func(f *pflag.FlagSet) cli.Action {
 			o := &breakpointFlags{answer: orchestrate.Answer{Approved: name == "approve"}}
-			o.set(f)
+			o.addFlags(f)
 			o.ways.AddCommand(f)
 			o.ways.AddCodeChanges(f)
 			f.StringVar(&o.answer.Response, "response", "", "a `text` for the run, with the answer")
@@ -79,7 +79,7 @@ Exit status: 0 answered; 1 not.`,
 	}
 }
 
-func (o *breakpointFlags) set(f *pflag.FlagSet) {
+func (o *breakpointFlags) addFlags(f *pflag.FlagSet) {
 	o.InboxFlags.Add(f)
 	f.StringArrayVar(&o.ways.Dirs, "run", nil, "`directory` of the run (default: those of this inbox in .a5c/runs, or BABYSITTER_RUNS_DIR)")
 }
@@ -91,8 +91,8 @@ func (o *breakpointFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) erro
 	}
 	rows, any := o.on(s.Out).list(layout.Column{Title: "EFFECT"}, layout.Column{Title: "ASKED"}, layout.Column{Title: "QUESTION", Text: true}), false
 	var unread error // of damaged runs, which hide no other run's question
-	for _, of := range known {
-		all, err := (&orchestrate.Bridge{Box: box, Run: of.Run}).Questions()
+	for _, k := range known {
+		all, err := (&orchestrate.Bridge{Box: box, Run: k.Run}).Questions()
 		unread = errors.Join(unread, err)
 		for _, h := range all {
 			any = true
@@ -104,26 +104,25 @@ func (o *breakpointFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) erro
 		}
 	}
 	if !any && unread == nil {
-		nothing(&o.InboxFlags, s, "waits for a person", box)
+		noteNothing(&o.InboxFlags, s, "waits for a person", box)
 	}
 	return errors.Join(unread, rows.end())
 }
 
-// reply answers a breakpoint.
 func (o *breakpointFlags) reply(box *inbox.Inbox, args []string, s cli.Streams) error {
 	known, err := knownRuns(box, o.ways.Dirs, s)
 	if err != nil {
 		return err
 	}
 	id, a := effect.IDIn(args[0]), o.answer
-	of, err := runOf(known, id)
+	r, err := runOf(known, id)
 	if err == nil {
-		err = of.mayRun("")
+		err = r.mayRun("")
 	}
 	if err != nil {
 		return err
 	}
-	b, err := orchestrate.OpenDriven(&o.ways, box, of.Dir(), of.kept, s.Note)
+	b, err := orchestrate.OpenDriven(&o.ways, box, r.Dir(), r.kept, s.Note)
 	if err != nil {
 		return err
 	}

@@ -26,8 +26,8 @@ var cancelVerb = cli.Verb{
 	Name:  "cancel",
 	Args:  "[ENTRY...]",
 	IDs:   waitingIDs,
-	Short: "take entries back that were not delivered yet",
-	Long: `Take entries back that wait in the queue, were given back to it, or wait for their
+	Short: "take back entries that were not delivered yet",
+	Long: `Take back entries that wait in the queue, were given back to it, or wait for their
 time. Each becomes a dead letter, canceled, which dead-letter requeue puts back.
 No byte of the inbox changes: what was canceled is passed over when its turn comes.
 It is safe beside a live session and beside producers.
@@ -35,9 +35,10 @@ It is safe beside a live session and beside producers.
 ENTRY is the id that its sender gave the entry, its entry_id, or a beginning of one
 of these (at least four characters). Entries of the same text have one entry_id: name
 one of them as ENTRY_ID@OFFSET, with the offset that peek shows. An entry in flight is
-refused: the session is at it. With --older-than an entry without a sent_at, which only send writes, stays.
+refused: a session works on it. With --older-than an entry without a sent_at, which only
+send writes, stays.
 
-Exit status: 0 done, also where --all or --older-than found nothing; 1 not all was
+Exit status: 0 done, also if --all or --older-than found nothing; 1 not all was
 done: no such entry waits, more than one has that name, or it is in flight. What
 was done before that is printed.`,
 	Example: `heartbeat cancel job-17
@@ -108,7 +109,7 @@ func (o *cancelFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error 
 		if o.aged {
 			what = "known to be older than " + words.Took(time.Duration(o.olderThan)) + " waits"
 		}
-		nothing(&o.InboxFlags, s, what, box)
+		noteNothing(&o.InboxFlags, s, what, box)
 	}
 	return c.verdict("entries were not canceled")
 }

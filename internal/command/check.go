@@ -108,10 +108,10 @@ func (o *checkFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	return o.say(out, s)
+	return o.report(out, s)
 }
 
-func (o *checkFlags) say(out check.Outcome, s cli.Streams) error {
+func (o *checkFlags) report(out check.Outcome, s cli.Streams) error {
 	c := inbox.Check{Name: out.Name, Status: inbox.CheckPassed, Why: out.Why, Seconds: out.Took.Seconds(), Tail: out.Tail}
 	decides, status := "the entry would be answered", error(nil)
 	switch out.Verdict {
@@ -129,7 +129,7 @@ func (o *checkFlags) say(out check.Outcome, s cli.Streams) error {
 	return errors.Join(o.Print(s, c, text), status)
 }
 
-// turnOf returns what the check of an entry is told, as far as it is kept.
+// turnOf returns the turn that the check of an entry is run for, as far as it is kept.
 func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]json.RawMessage, err error) {
 	f, err := history.Find(box, entry)
 	if err != nil {
@@ -166,8 +166,8 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 	return t, metadata, nil
 }
 
-// wiredChecks are the checks of the Stop hook that a project's settings wire to the inbox.
-func wiredChecks(box *inbox.Inbox, project string, without *check.Set) *check.Set {
+// wiredChecks returns the checks of the Stop hook that a project's settings wire to the inbox, or else the given ones.
+func wiredChecks(box *inbox.Inbox, project string, otherwise *check.Set) *check.Set {
 	for _, file := range settings.FilesOf(os.Environ(), project) {
 		for _, found := range file.Loaded().Hooks {
 			var h hook.Flags
@@ -177,5 +177,5 @@ func wiredChecks(box *inbox.Inbox, project string, without *check.Set) *check.Se
 			}
 		}
 	}
-	return without
+	return otherwise
 }

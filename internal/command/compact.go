@@ -29,15 +29,15 @@ var compactVerb = cli.Verb{
 	Long: `Give back the disk space of what was settled, beside a live session and beside
 producers. The inbox keeps its length and every offset: what was settled becomes
 a hole in it, but for the last settled line and at least 4 KiB before the cursor,
-by which the file is recognised. What killed commands left beside it goes.
+by which the file is recognised. Files that killed commands left are removed.
 
-With --keep, results, events, costs and dead letters that were dealt with, which are
-older than that, are thrown away as well; 0 keeps none but what comes meanwhile. What
-was spent in all stays known. An id whose result is gone may be sent once more.
+With --keep, older results, events, costs and closed dead letters are thrown away as
+well; 0 keeps only what arrives meanwhile. The sum of what was spent stays known. An
+id whose result is gone may be sent once more.
 
-Exit status: 0 done, also where there was nothing to give back; 1 not done. Where
-the file system cannot make a hole in a file the inbox stays as it is, and what
---keep asks for is done all the same.`,
+Exit status: 0 done, also if there was nothing to give back; 1 not done. If the file
+system cannot make a hole in a file, the inbox stays as it is, and --keep is carried
+out all the same.`,
 	Example: `heartbeat compact
 heartbeat compact --keep 30d`,
 	Build: func(f *pflag.FlagSet) cli.Action {
@@ -97,7 +97,7 @@ func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.S
 	}
 	switch {
 	case holes && c.Freed == 0:
-		nothing(&o.InboxFlags, s, "to free", box)
+		noteNothing(&o.InboxFlags, s, "to free", box)
 	case holes:
 		freed := fmt.Sprintf("freed %s of the inbox: what stood before offset %d takes no space", words.Size(c.Freed), c.To)
 		if err := program.Say(s, freed); err != nil {
@@ -109,7 +109,7 @@ func (o *compactFlags) report(c compacted, holes bool, box *inbox.Inbox, s cli.S
 	case n == nil:
 		return nil
 	case n.Results+n.DeadLetters+n.Events+n.Costs == 0:
-		nothing(&o.InboxFlags, s, "to trim", box)
+		noteNothing(&o.InboxFlags, s, "to trim", box)
 		return nil
 	}
 	parts := []string{

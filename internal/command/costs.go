@@ -37,13 +37,13 @@ var costsVerb = cli.Verb{
 attempts and sessions. What a session spent while no entry was in flight, such as on
 its first prompt, is shown as outside of entries.
 
-Each request is priced by what its answer says that it took, and a table of what models
+Each request is priced by the tokens that its answer reports and a table of what models
 cost. --prices prints that table, and where each price comes from. "+" behind a sum
-says that it is more: nobody knows the price of a model that was asked.
+means that more was spent: nobody knows the price of a model that was used.
 
---by meta.KEY adds up by what entries carry as that member, such as branch of
-send --meta branch=main. --csv is for spreadsheets: it has no line for the total, and
-no cell that is computed.
+--by meta.KEY adds up by that member of entries, such as branch of send --meta
+branch=main. --csv is for spreadsheets: it has no line for the total, and no computed
+cell.
 
 Exit status: 0 shown, 1 not.`,
 	Example: `heartbeat costs
@@ -67,7 +67,7 @@ heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 			case o.since.After(time.Now()):
 				return cli.Usage(fmt.Errorf("--since %s is yet to come: give a time that has passed, or how long ago it was", &o.since))
 			}
-			return failed("costs", o.run(s))
+			return wrap("costs", o.run(s))
 		}
 	},
 }
@@ -83,7 +83,7 @@ func (o *costsFlags) run(s cli.Streams) error {
 	}
 	rows, total := sum.Rows()
 	if len(rows) == 0 && !o.csv {
-		nothing(&o.InboxFlags, s, "was spent", box)
+		noteNothing(&o.InboxFlags, s, "was spent", box)
 		return nil
 	}
 	switch {
@@ -122,8 +122,8 @@ func (o *costsFlags) sum(box *inbox.Inbox, s cli.Streams) (*book.Sum, error) {
 	if gone := now.Account.Total.Minus(kept); o.since.IsZero() && (gone.Nanos > 0 || gone.Tokens.Sum() > 0) {
 		s.Note("%s more was spent earlier: its lines are no longer in %s", gone, box.CostsPath())
 	}
-	if says := check.Sentence(); says != "" {
-		s.Note("%s", says)
+	if sentence := check.Sentence(); sentence != "" {
+		s.Note("%s", sentence)
 	}
 	if o.by.Key() != "" {
 		err = describe(box, sum, s)
@@ -210,7 +210,7 @@ func (o *costsFlags) printPrices(s cli.Streams) error {
 		return errEnd
 	}
 	s.Note("dollars for a million tokens; %s has what you change: see docs/cost.md", meter.PricesPlace())
-	return failed("costs", err)
+	return wrap("costs", err)
 }
 
 func rate(dollars float64) string { return strconv.FormatFloat(dollars, 'g', 6, 64) }

@@ -75,15 +75,15 @@ var requeueLettersVerb = letterVerb(cli.Verb{
 	Short: "append letters to the inbox again",
 	Long: `Append the original bytes of letters to the end of the inbox, and mark the letters.
 An entry canceled before its time waits for that time again. Each is requeued whole
-or not at all, whatever is killed, and only once. One that is too long, empty,
+or not at all, whatever is killed, and only once. A letter that is too long, empty,
 expired, or over_budget without a higher limit is refused. Costs are counted anew.
 
-Exit status: 0 done, also where there was nothing to do; 1 not done: no such
+Exit status: 0 done, also if there was nothing to do; 1 not done: no such
 letter, more than one of that name, or one that cannot be requeued. What was done
 before that is printed.`,
 	Example: `heartbeat dead-letter requeue job-17
 heartbeat dead-letter requeue job-18 --max-cost 5`,
-}, (*letterFlags).putBack, func(o *letterFlags, f *pflag.FlagSet) {
+}, (*letterFlags).requeueOrAccept, func(o *letterFlags, f *pflag.FlagSet) {
 	f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
 	cli.AddEntryLimits(f, &o.limits, "the entry may cost so many dollars, whatever the flags of the hook say")
 	f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
@@ -99,11 +99,11 @@ var acceptLettersVerb = letterVerb(cli.Verb{
 session may end its turn after the entry was set aside: what it said then is kept
 with the letter, and show prints it. Read it first; nothing else makes it a result.
 
-Exit status: 0 done; 1 not done: no such letter, more than one of that name, or
-one without a late reply, or that was requeued or accepted, or whose id another
-entry has. What was done before that is printed.`,
+Exit status: 0 done; 1 not done: no such letter, more than one of that name, or it
+has no late reply, was requeued or accepted, or has the id of another entry. What was
+done before that is printed.`,
 	Example: "heartbeat dead-letter accept job-17",
-}, (*letterFlags).putBack, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
+}, (*letterFlags).requeueOrAccept, func(o *letterFlags, f *pflag.FlagSet) { o.addQuiet(f, "letter") })
 
 var purgeLettersVerb = letterVerb(cli.Verb{
 	Name:  "purge",
@@ -112,7 +112,7 @@ var purgeLettersVerb = letterVerb(cli.Verb{
 	Short: "throw letters away for good",
 	Long: `Throw letters away for good. At a terminal you are asked first.
 
-Exit status: 0 done, also where there was nothing to do; 1 not done: no such
+Exit status: 0 done, also if there was nothing to do; 1 not done: no such
 letter, more than one of that name, or it was not confirmed.`,
 	Example: "heartbeat dead-letter purge --requeued --yes",
 }, (*letterFlags).purge, func(o *letterFlags, f *pflag.FlagSet) {
@@ -163,14 +163,14 @@ func (o *letterFlags) check(args []string) error {
 	return nil
 }
 
-// everyLetter visits the letters of an inbox, as chooseLetters wants them.
+// everyLetter returns what visits all letters of an inbox, for chooseLetters.
 func everyLetter(box *inbox.Inbox) func(func(inbox.Letter) bool) ([]string, error) {
 	return func(visit func(inbox.Letter) bool) ([]string, error) { return outcomes.EachLetter(box, visit) }
 }
 
-// chooseLetters returns the letters that the words name, each once. With again, a name that several letters of one
+// chooseLetters returns the letters that the words name, each once. With preferOpen, a name that several letters of one
 // entry share means the letter that nobody dealt with yet.
-func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool) ([]string, error), s cli.Streams) (chosen []inbox.Letter, err error) {
+func chooseLetters(words []string, preferOpen bool, each func(func(inbox.Letter) bool) ([]string, error), s cli.Streams) (chosen []inbox.Letter, err error) {
 	var all []inbox.Letter
 	more := false
 	warnings, err := each(func(l inbox.Letter) bool {
@@ -190,7 +190,7 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 	for _, word := range words {
 		found := history.Resolve(word, all, letterNames)
 		open := slices.DeleteFunc(slices.Clone(found), func(l inbox.Letter) bool { return !l.Open() })
-		if again && oneEntry(found) && len(open) == 1 {
+		if preferOpen && oneEntry(found) && len(open) == 1 {
 			found = open
 		}
 		switch len(found) {
@@ -215,8 +215,8 @@ func chooseLetters(words []string, again bool, each func(func(inbox.Letter) bool
 }
 
 const (
-	mostChosen = 10000 // letters are held to choose among
-	maxNamed   = 5     // letters are named in an error about an ambiguous word
+	mostChosen = 10000 // bounds the letters that are held to choose among
+	maxNamed   = 5     // bounds the letters that an error names for an ambiguous word
 )
 
 func letterNames(l inbox.Letter) history.Names {
@@ -246,7 +246,7 @@ func (o *letterFlags) purge(box *inbox.Inbox, named []string, s cli.Streams) err
 		return err
 	}
 	if len(purged) == 0 {
-		nothing(&o.InboxFlags, s, "to purge", box)
+		noteNothing(&o.InboxFlags, s, "to purge", box)
 	}
 	out := bufio.NewWriter(s.Out)
 	s.Out = out

@@ -46,7 +46,7 @@ The workspace is removed at the end, unless --keep is given.`,
 	Example: `heartbeat demo
 heartbeat demo --claude --keep`,
 	Build: func(f *pflag.FlagSet) cli.Action {
-		d := &demo{told: map[string]int{}, flying: -1}
+		d := &demo{deliveries: map[string]int{}, flying: -1}
 		f.BoolVar(&d.claude, "claude", false, "use the real Claude Code on the PATH")
 		f.BoolVar(&d.keep, "keep", false, "leave the workspace, and say where it is")
 		f.BoolVar(&d.json, "json", false, "print the results as JSON lines, and nothing else")
@@ -65,7 +65,7 @@ type demo struct {
 	log                *history.Log
 	ids                []string // of the entries, in the order of sending
 	sessions           int
-	told               map[string]int // how often each entry's delivery was shown
+	deliveries         map[string]int // how often each entry was delivered
 	flying             int            // the place of the prompt in flight, -1 for none
 	since              time.Time      // when that was seen
 }
@@ -90,7 +90,7 @@ func (d *demo) run() (err error) {
 	if err = d.show(ctx); err != nil && ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return failed("demo", err)
+	return wrap("demo", err)
 }
 
 func (d *demo) show(ctx context.Context) (err error) {
@@ -145,8 +145,8 @@ func (d *demo) tell(what, format string, args ...any) {
 
 const demoPoll = 20 * time.Millisecond
 
-// session runs a session, and shows what becomes of the prompts. It is killed once it has worked on the prompt hang for a
-// while, unless that is "" or the client is too fast.
+// session runs a session, and shows what becomes of the prompts. The session is killed once it has worked on the prompt
+// hang for a while, unless hang is "" or the client is too fast.
 func (d *demo) session(ctx context.Context, client demoClient, does, hang string) (killed bool, err error) {
 	ctx, kill := context.WithCancel(ctx)
 	defer kill()
@@ -167,7 +167,7 @@ func (d *demo) session(ctx context.Context, client demoClient, does, hang string
 	for !killed {
 		select {
 		case err := <-ended:
-			if err = errors.Join(d.look(), sessionError(err, output.Bytes())); err != nil {
+			if err = errors.Join(d.showNews(), sessionError(err, output.Bytes())); err != nil {
 				return false, err
 			}
 			if hang == "" {
@@ -178,12 +178,12 @@ func (d *demo) session(ctx context.Context, client demoClient, does, hang string
 			return false, nil
 		case <-time.After(demoPoll):
 		}
-		err = d.look()
+		err = d.showNews()
 		killed = err != nil || hang != "" && d.flying >= killedAt && time.Since(d.since) >= client.headStart
 	}
-	kill() // as a crash or an operator would: no process of it can say anything
+	kill() // as a crash or an operator would: the session can do nothing more
 	<-ended
-	if err = errors.Join(err, d.look()); err != nil {
+	if err = errors.Join(err, d.showNews()); err != nil {
 		return false, err
 	}
 	if d.flying < 0 {
@@ -193,8 +193,8 @@ func (d *demo) session(ctx context.Context, client demoClient, does, hang string
 	return true, nil
 }
 
-// look shows what is new in the inbox.
-func (d *demo) look() error {
+// showNews shows what is new in the inbox.
+func (d *demo) showNews() error {
 	news, err := d.log.Next()
 	for _, e := range news {
 		place := slices.Index(d.ids, e.ID)
@@ -205,7 +205,7 @@ func (d *demo) look() error {
 		case history.Delivered:
 			d.flying, d.since = place, time.Now()
 			again := ""
-			if d.told[e.ID]++; d.told[e.ID] > 1 {
+			if d.deliveries[e.ID]++; d.deliveries[e.ID] > 1 {
 				again = " (again)"
 			}
 			d.tell(fmt.Sprintf("delivered %d", place+1), "%s%s", firstLine(demoPrompts[place]), again)

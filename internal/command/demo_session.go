@@ -22,8 +22,8 @@ import (
 	"heartbeat/internal/machine/guardian"
 )
 
-// demoClient makes the sessions of a demo, each in a process group of its own, which a ^C at the terminal does not reach: a
-// session is killed with its context.
+// demoClient makes the sessions of a demo, each in its own process group, which a ^C at the terminal does not reach. A
+// session is killed when its context ends.
 type demoClient struct {
 	// headStart is how long a session has had a prompt when it is killed. The real client writes its transcript with a
 	// delay, and by then the prompt is in it.
@@ -68,11 +68,11 @@ func (d *demo) standIn(ctx context.Context, hang string) (*exec.Cmd, error) {
 		return nil, err
 	}
 	cmd := guardian.Group(ctx, syscall.SIGKILL, d.self, standInVerb, d.inboxPath(), transcript.Name(), hang)
-	_, err = cmd.StdinPipe() // it ends with this process, which holds the other end
+	_, err = cmd.StdinPipe() // closed when this process ends
 	return cmd, err
 }
 
-// sessionError words how a session ended that was not killed, nil if it ended well.
+// sessionError returns the error of a session that was not killed, nil if it ended well.
 func sessionError(err error, output []byte) error {
 	var exit *exec.ExitError
 	switch {
@@ -87,8 +87,8 @@ func sessionError(err error, output []byte) error {
 // standInVerb runs a session of the demo's own agent, as a process that can be killed. No help lists it.
 const standInVerb = "__session"
 
-// runStandIn is the hidden verb: INBOX TRANSCRIPT HANG. It ends with its stdin, so that it does not outlive the
-// demo, and never answers the prompt HANG.
+// runStandIn is the hidden verb: INBOX TRANSCRIPT HANG. It never answers the prompt HANG, and ends when its stdin is
+// closed, so that it does not outlive the demo.
 func runStandIn(args []string, s cli.Streams) int {
 	if len(args) != 3 {
 		s.Note("%s is a part of heartbeat demo: type heartbeat demo", standInVerb)

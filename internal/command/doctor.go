@@ -37,8 +37,8 @@ var doctorVerb = cli.Verb{
 settings files that Claude Code merges, the binary, the cap on blocks, the
 folder's trust, the environment, the client's release, and the inbox's
 directory, file system and state. Each check is one line: ok, warn or fail, what
-was found, and the fix. Nothing is changed. What else Claude Code wants of its
-settings files, such as of other hooks, claude doctor says.
+was found, and the fix. Nothing is changed. claude doctor checks what else Claude Code
+requires of its settings files.
 
 With --agent codex it asks Codex which hooks it has for the project, and whether
 it trusts them: under codex exec an untrusted hook does not run, without a word.
@@ -64,13 +64,13 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 			if err != nil {
 				return fmt.Errorf("doctor: %w", err)
 			}
-			return o.checked("doctor", doctor.Run(in), o.json, s, "check failed", "checks failed", doctor.Fail)
+			return o.printChecks("doctor", doctor.Run(in), o.json, s, "check failed", "checks failed", doctor.Fail)
 		}
 	},
 }
 
-// checked prints the checks. The error counts those in one of the given states.
-func (o *shownFlags) checked(verb string, all []doctor.Check, asJSON bool, s cli.Streams, one, many string, states ...string) error {
+// printChecks prints the checks. The error counts those in one of the given states.
+func (o *shownFlags) printChecks(verb string, all []doctor.Check, asJSON bool, s cli.Streams, one, many string, states ...string) error {
 	write := func() error { return doctor.WriteText(o.on(s.Out).Output, all) }
 	if asJSON {
 		write = func() error { return printEach(s.Out, all) }
@@ -129,14 +129,14 @@ flight, is scheduled, was answered or is a dead letter, and only one of these;
 that no result stands beyond what the last commit knows; that nothing is overdue;
 that files with texts and dead letters belong to each other; that runs wait for
 entries that exist; and that each file can be read. Each finding is one line, with
-what to do. It works at rest and beside a live session: where something does not fit,
-it looks once more under the inbox's lock. Lines that were not made by send have no
-name of their own, so of them it is not told how often they were done.
+what to do. It works at rest and beside a live session: if something does not fit,
+it looks once more under the inbox's lock. Lines that send did not write have no name
+of their own, so fsck cannot tell how often they were done.
 
 With --repair it mends what can be mended safely, and records that in an event
-(mended): it finishes a commit that was killed, moves what is overdue, has entries
-that wait and were settled before passed without a turn, and removes files that
-nothing refers to. It delivers nothing, and takes away no answer.
+(mended): it finishes a commit that was killed, moves what is overdue, passes entries
+that wait but were settled before, and removes files that nothing refers to. It
+delivers nothing, and takes away no answer.
 
 Exit status: 0 nothing was found, or all of it was mended; 1 something is left, or
 could not be looked at.`,
@@ -160,5 +160,5 @@ func (o *fsckFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) (err error)
 	} else if all, err = doctor.Repair(ctx, in, box); err != nil {
 		return fmt.Errorf("fsck: repair %s: %w", box.Path(), err)
 	}
-	return o.checked("fsck", all, o.JSON, s, "finding", "findings", doctor.Warn, doctor.Fail)
+	return o.printChecks("fsck", all, o.JSON, s, "finding", "findings", doctor.Warn, doctor.Fail)
 }

@@ -57,7 +57,7 @@ func listIDs(kind string, flags *pflag.FlagSet) (hints []program.Hint) {
 	return hints
 }
 
-// listQueued returns the entries that come next, after the one in flight if that may be meant.
+// listQueued returns the entries that come next, with flying after the entry in flight.
 func listQueued(box *inbox.Inbox, most int, flying bool) (hints []program.Hint) {
 	v, err := box.View()
 	if err != nil {
@@ -88,7 +88,7 @@ func listLetters(box *inbox.Inbox) (hints []program.Hint) {
 	}
 	for _, l := range slices.Backward(letters) {
 		name := l.Letter
-		if l.ID != "" && times[l.ID] == 1 { // else it would name several
+		if l.ID != "" && times[l.ID] == 1 { // a repeated id names several letters
 			name = l.ID
 		}
 		hints = append(hints, program.Hint{ID: name, What: strings.TrimSuffix(fmt.Sprintf("%s: %s", l.Reason, l.RawLine.Text), ": ")})

@@ -21,7 +21,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// initFlags are the flags of init, and what it finds out before it writes.
+// initFlags are the flags of init, and what is known before it writes.
 type initFlags struct {
 	inbox    string // as given
 	named    bool
@@ -44,7 +44,7 @@ to type next. With --launcher no settings are changed: heartbeat launch wires th
 hook for each session.
 
 A folder that is there already stays as it is, and so does a hook that serves the
-inbox. All is looked at before anything is written. Running init again changes
+inbox. Everything is checked before anything is written. Running init again changes
 nothing, or does what a killed one left undone.
 
 --undo takes back what init made, and nothing else: a folder that holds anything,
@@ -58,7 +58,7 @@ heartbeat init --undo`,
 		o := &initFlags{}
 		cli.AddNamedInbox(f, &o.inbox)
 		f.Lookup("inbox").Usage += "; " + cli.DefaultInbox + " without it"
-		f.BoolP("yes", "y", false, "nothing is asked any more")
+		f.BoolP("yes", "y", false, "") // of earlier releases
 		f.Lookup("yes").Hidden = true
 		f.BoolVar(&o.launcher, "launcher", false, "wire no hook: sessions are started by heartbeat launch")
 		f.BoolVar(&o.undo, "undo", false, "take back what init made")
@@ -71,7 +71,7 @@ heartbeat init --undo`,
 
 func (o *initFlags) run(s cli.Streams) error {
 	if o.undo && o.launcher {
-		return cli.Usage(errors.New("--undo goes alone: what init made is written down"))
+		return cli.Usage(errors.New("--undo takes back what init has recorded: leave --launcher out"))
 	}
 	unlock, err := o.begin()
 	if err == nil {
@@ -82,7 +82,7 @@ func (o *initFlags) run(s cli.Streams) error {
 			err = o.setUp(s)
 		}
 	}
-	return failed("init", err)
+	return wrap("init", err)
 }
 
 // begin checks where init runs, and keeps other inits out until unlock.
@@ -101,7 +101,7 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	if strings.HasPrefix(filepath.Base(o.dir), "~") {
 		return nil, fmt.Errorf("the inbox's folder would be %s: only a shell turns ~ into your home directory: write the path out", o.dir)
 	}
-	if err := cmp.Or(own(o.project, runAsOwner), own(filepath.Dir(o.dir), runAsOwner)); err != nil {
+	if err := cmp.Or(checkOwner(o.project, runAsOwner), checkOwner(filepath.Dir(o.dir), runAsOwner)); err != nil {
 		return nil, err
 	}
 	// The folder itself is locked, so that no lock file is left.
@@ -119,11 +119,11 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// runAsOwner is the remedy of [own]: init makes files as the current user.
+// runAsOwner is the remedy of [checkOwner]: init makes files as the current user.
 const runAsOwner = "run init as its owner"
 
-// own returns an error, with its remedy, if dir belongs to another user.
-func own(dir, remedy string) error {
+// checkOwner returns an error, with its remedy, if dir belongs to another user.
+func checkOwner(dir, remedy string) error {
 	info, err := disk.StatDir(dir)
 	if err != nil {
 		return err
@@ -134,7 +134,7 @@ func own(dir, remedy string) error {
 	return nil
 }
 
-// setUp looks at everything before it writes anything.
+// setUp checks everything before it writes anything.
 func (o *initFlags) setUp(s cli.Streams) error {
 	var err error
 	if o.made, err = o.readMade(); err != nil {
@@ -145,7 +145,7 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	if of, _ := disk.StatName(o.dir); there && !of.IsDir && o.inbox == cli.DefaultInbox {
 		err = fmt.Errorf("%s is a link, and no command looks for an inbox behind one: put a folder there, or name an inbox with --inbox and "+cli.InboxVariable, o.dir)
 	} else if err == nil && there {
-		if err = own(o.dir, runAsOwner); err == nil && !o.named {
+		if err = checkOwner(o.dir, runAsOwner); err == nil && !o.named {
 			err = launch.Foreign(o.path)
 		}
 	}
@@ -176,7 +176,7 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	if err != nil {
 		return err
 	}
-	return o.tell(s)
+	return o.report(s)
 }
 
 // planHook returns the step that wires the hook, nil for none.
@@ -188,7 +188,7 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := lasts(w.Command); err != nil {
+	if err := checkLasting(w.Command); err != nil {
 		return nil, err
 	}
 	for _, name := range []string{filepath.Dir(path), path} {
@@ -216,7 +216,7 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 	}, nil
 }
 
-// wiring is the wiring of install without other flags.
+// wiring returns the file and the wiring of install without other flags.
 func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 	as := &installFlags{verb: "install", scope: string(settings.Project)}
 	if o.undo {
@@ -251,7 +251,7 @@ func (o *initFlags) write(there bool, s cli.Streams) error {
 	return err
 }
 
-// ignore makes git ignore a folder that init made. For another folder it says what to do.
+// ignore makes git ignore a folder that init made. For another folder it notes what to do.
 func (o *initFlags) ignore(s cli.Streams) error {
 	path := filepath.Join(o.dir, ".gitignore")
 	there, err := disk.Exists(path)
@@ -271,10 +271,10 @@ func inWorkTree(dir string) bool {
 	return there || dir != filepath.Dir(dir) && inWorkTree(filepath.Dir(dir))
 }
 
-// tell shows what the checks found amiss, and what to type next.
-func (o *initFlags) tell(s cli.Streams) error {
-	look := &doctorFlags{inbox: o.inbox, project: "."}
-	in, err := look.input()
+// report prints which checks are not ok, and what to type next.
+func (o *initFlags) report(s cli.Streams) error {
+	checks := &doctorFlags{inbox: o.inbox, project: "."}
+	in, err := checks.input()
 	if err != nil {
 		return fmt.Errorf("check it: %w", err)
 	}
@@ -284,7 +284,7 @@ func (o *initFlags) tell(s cli.Streams) error {
 	if _, err := fmt.Fprintf(s.Out, "checked: %d of %d checks are ok\n", len(all)-len(bad), len(all)); err != nil {
 		return err
 	}
-	if err := doctor.WriteText(look.on(s.Out).Output, bad); err != nil {
+	if err := doctor.WriteText(checks.on(s.Out).Output, bad); err != nil {
 		return err
 	}
 	named := "" // the default inbox needs no flag
@@ -295,12 +295,12 @@ func (o *initFlags) tell(s cli.Streams) error {
 	return err
 }
 
-// firstSteps are what to type in a new project.
+// firstSteps returns what to type in a new project.
 func firstSteps(between string) string {
 	return strings.Join(append([]string{"heartbeat init"}, nextSteps("")...), between)
 }
 
-// nextSteps are what to type once a project is set up. named is a flag that names the inbox, "" if none is needed.
+// nextSteps returns what to type once a project is set up. named is a flag for the inbox, "" if none is needed.
 func nextSteps(named string) []string {
 	return []string{
 		"heartbeat send" + named + ` "Name three cats."`,

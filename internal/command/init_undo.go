@@ -23,7 +23,7 @@ type made struct {
 	Hook    bool   `json:"hook,omitempty"`   // the wiring in the project's settings
 }
 
-// madeFile is where init records what it makes, in the inbox's folder.
+// madeFile returns where init records what it makes, in the inbox's folder.
 func (o *initFlags) madeFile() string { return filepath.Join(o.dir, cli.InitFile) }
 
 func (o *initFlags) readMade() (m made, err error) {

@@ -47,7 +47,7 @@ type installed struct {
 	Timeout  int      `json:"timeout,omitempty"` // of hooks that the client waits for
 	Rewake   bool     `json:"rewake,omitempty"`
 	Tools    string   `json:"tools,omitempty"` // the file that wires an agent's tools
-	off      bool     // the client will not run the hook, and that was said
+	off      bool     // the client will not run the hook, and a note says so
 }
 
 // The clients and scopes that install knows. The first is the default.
@@ -78,7 +78,7 @@ and the file as it was is kept beside it (FILE.before-heartbeat) for uninstall.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
 
-With --mcp the project's .mcp.json starts heartbeat mcp, whose tools have an agent say
+With --mcp the project's .mcp.json starts heartbeat mcp, with whose tools an agent says
 itself what becomes of its entry, and the settings allow them. Installing without it
 takes them out again.
 
@@ -144,24 +144,24 @@ that has not read its settings again may still ask for entries after a turn.`,
 
 const codexAgent = "codex"
 
-// lacking are the flags that have no meaning for Codex, and why.
-var lacking = map[string]string{
+// notForCodex has the flags that have no meaning for Codex, and why.
+var notForCodex = map[string]string{
 	"rewake":               "Codex runs no hooks in the background",
 	"max-cost-per-entry":   "Codex cannot be stopped between two requests",
 	"max-tokens-per-entry": "Codex cannot be stopped between two requests",
 }
 
 func (o *installFlags) run(f *pflag.FlagSet, s cli.Streams) error {
-	for _, name := range slices.Sorted(maps.Keys(lacking)) {
+	for _, name := range slices.Sorted(maps.Keys(notForCodex)) {
 		if o.agent == codexAgent && f.Changed(name) {
-			return cli.Usage(fmt.Errorf("--%s means nothing with --agent %s: %s", name, o.agent, lacking[name]))
+			return cli.Usage(fmt.Errorf("--%s means nothing with --agent %s: %s", name, o.agent, notForCodex[name]))
 		}
 	}
 	if o.wired.Inbox == "" {
 		o.wired.Inbox = cli.FindInbox()
 	}
 	if o.verb == "uninstall" && o.settings == "" {
-		return o.everywhere(f, s)
+		return o.uninstallAll(f, s)
 	}
 	p, err := o.plan(s)
 	if err != nil {
@@ -182,14 +182,14 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 		}
 		return err
 	}
-	if err := lasts(w.Command); err != nil && p.install {
+	if err := checkLasting(w.Command); err != nil && p.install {
 		return fmt.Errorf("%s: %w", o.verb, err)
 	}
 	changed, err := p.write()
 	o.changed = o.changed || changed
 	if err == nil && p.install {
 		err = o.makeFolder(s)
-		// Runs are bound to their code as it is now. If one cannot be opened, the next step says so.
+		// Runs are bound to their code as it is now. The next step reports a run that cannot be opened.
 		if box, err := inbox.Open(o.wired.Inbox, inbox.Options{}); err == nil {
 			_, _ = orchestrate.OpenAll(context.Background(), &o.wired.Runs, box, s.Note)
 		}
@@ -203,9 +203,9 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	}
 	switch {
 	case p.install && !w.Line:
-		report.off = sayOff(path, s)
+		report.off = noteOff(path, s)
 	case p.install:
-		sayCodexOff(path, s)
+		noteCodexOff(path, s)
 		if changed {
 			s.Note("Codex runs no hook that nobody has trusted, and under exec says nothing of it: start codex in the project once, and trust the folder and the hooks")
 		}
@@ -213,9 +213,9 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 	return (&cli.InboxFlags{JSON: o.json}).Print(s, report, o.sentence(report))
 }
 
-// everywhere uninstalls from every file that --agent and --scope allow and that has anything of the inbox. All
-// files are looked at before any is edited, because one file may tell what belongs to the inbox in another.
-func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
+// uninstallAll uninstalls from every file that --agent and --scope allow and that has anything of the inbox. It checks
+// all files before it edits any, because one file may tell what belongs to the inbox in another.
+func (o *installFlags) uninstallAll(f *pflag.FlagSet, s cli.Streams) error {
 	path, err := o.path() // where install goes without flags
 	if err != nil {
 		return cli.Usage(err)
@@ -235,7 +235,7 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 				return err
 			}
 			plans[at] = p
-			switch changes, err := changes(p.hooks); {
+			switch changes, err := wouldChange(p.hooks); {
 			case changes || err != nil && at == path:
 				wired = append(wired, p)
 			case err == nil:
@@ -250,7 +250,7 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 	done := false
 	for i, p := range append(wired, rest...) {
 		if p.beside != nil { // both settings of a project share one .mcp.json
-			if has, err := changes(*p.beside); err == nil && !has {
+			if has, err := wouldChange(*p.beside); err == nil && !has {
 				p.beside = nil
 			}
 		}
@@ -265,15 +265,15 @@ func (o *installFlags) everywhere(f *pflag.FlagSet, s cli.Streams) error {
 	if done {
 		return nil
 	}
-	o.sayAbove(plans[path].wiring, s)
+	noteAbove(plans[path].wiring, s)
 	return o.apply(plans[path], s)
 }
 
-// endWait has the hook leave that waits in the background, unless a launcher wired it, or a file still wires it for its
-// session. Once the client has read the settings again, nothing would tell how a turn ended that this hook began.
+// endWait makes the hook leave that waits in the background, unless a launcher wired it, or a file still wires it for
+// its session. Once the client has read the settings again, no hook would report the end of a turn that this one began.
 func endWait(path string, wiring settings.Wiring, s cli.Streams) {
 	box, err := inbox.Open(path, inbox.Options{})
-	if err != nil || holder(box) != 0 {
+	if err != nil || lockHolder(box) != 0 {
 		return
 	}
 	view, err := box.View()
@@ -281,7 +281,7 @@ func endWait(path string, wiring settings.Wiring, s cli.Streams) {
 		return // nothing can be delivered either
 	}
 	wires := func(f settings.File) bool {
-		wired, err := changes(settings.UninstallFile(f.Path, wiring, settings.FollowLinks))
+		wired, err := wouldChange(settings.UninstallFile(f.Path, wiring, settings.FollowLinks))
 		return wired && err == nil
 	}
 	w, err := view.Waiter()
@@ -294,8 +294,8 @@ func endWait(path string, wiring settings.Wiring, s cli.Streams) {
 	}
 }
 
-// sayAbove says where a folder above wires the inbox, for a person who runs uninstall in the wrong folder.
-func (o *installFlags) sayAbove(w settings.Wiring, s cli.Streams) {
+// noteAbove notes where a folder above wires the inbox, for a person who runs uninstall in the wrong folder.
+func noteAbove(w settings.Wiring, s cli.Streams) {
 	here, _ := os.Getwd() // on failure there is none above
 	for dir := filepath.Dir(here); here != dir; here, dir = dir, filepath.Dir(dir) {
 		for _, name := range []string{".claude/settings.json", ".claude/settings.local.json", ".codex/hooks.json"} {
@@ -309,8 +309,8 @@ func (o *installFlags) sayAbove(w settings.Wiring, s cli.Streams) {
 	}
 }
 
-// lasts returns an error if the hook's program will be gone before a session runs it.
-func lasts(program string) error {
+// checkLasting returns an error if the hook's program will be gone before a session runs it.
+func checkLasting(program string) error {
 	if strings.Contains(program, string(filepath.Separator)+"go-build") {
 		return fmt.Errorf("%s is a `go run` build and will be gone: build the command first (see the README), and run that", program)
 	}

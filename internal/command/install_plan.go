@@ -22,14 +22,14 @@ const (
 	configName = "config.toml"
 )
 
-// wiringPlan is what install or uninstall does: it edits the file with the hooks, and perhaps one beside it.
-// Everything is looked at before anything is written.
+// wiringPlan is what install or uninstall does: it edits the file with the hooks, and perhaps one beside it. Both are
+// checked before either is written.
 type wiringPlan struct {
 	install bool
 	wiring  settings.Wiring
 	hooks   settings.Edit
 	beside  *settings.Edit // of the file with an agent's tools, nil if that is left alone
-	would   string         // what --print says about it
+	would   string         // what --print notes about it
 }
 
 func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
@@ -75,21 +75,21 @@ func (p *wiringPlan) write() (changed bool, err error) {
 	return changed, nil
 }
 
-// changes reports whether an edit would change its file. A link that is not to be followed is an error only then.
-func changes(look settings.Edit) (bool, error) {
-	look.Links = settings.FollowLinks
-	file, after, err := look.Look()
+// wouldChange reports whether an edit would change its file. It follows links: only the edit itself may refuse them.
+func wouldChange(edit settings.Edit) (bool, error) {
+	edit.Links = settings.FollowLinks
+	file, after, err := edit.Look()
 	return err == nil && !bytes.Equal(file, after), err
 }
 
-// toolServer is the server with an agent's tools. If they are not wanted, only its name has to be right, which
+// toolServer returns the server with an agent's tools. If they are not wanted, only its name has to be right, which
 // tells an existing server from a person's own.
 func (o *installFlags) toolServer(wanted bool) (settings.Server, error) {
 	program := commandName
 	if wanted {
 		var err error
 		if program, err = cli.Beside(commandName); err == nil {
-			err = lasts(program)
+			err = checkLasting(program)
 		}
 		if err != nil {
 			return settings.Server{}, fmt.Errorf("--mcp: %w", err)
@@ -98,8 +98,8 @@ func (o *installFlags) toolServer(wanted bool) (settings.Server, error) {
 	return settings.AgentServer(program, o.wired.Inbox), nil
 }
 
-// planTools plans an agent's tools. Their server is in the file beside that with the hooks: the .mcp.json of a project of
-// Claude Code, whose settings also have to allow it, or Codex's config.toml.
+// planTools plans an agent's tools. Their server is in a file beside that with the hooks: the .mcp.json of a project
+// with Claude Code, whose settings also have to allow it, or Codex's config.toml.
 func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) error {
 	wanted, links := p.install && o.mcp, settings.Links(o.follow)
 	project, fits := projectOf(path)
@@ -130,7 +130,7 @@ func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) erro
 		}
 	} else {
 		p.would = fmt.Sprintf("%s would no longer start the server %s", beside, server.Name)
-		has, err := changes(edit)
+		has, err := wouldChange(edit)
 		if text, _ := settings.Read(beside, links); err != nil && bytes.Contains(text, []byte("heartbeat")) {
 			s.Note("what install may have written there is left as it is: %v", err)
 		}
@@ -145,9 +145,9 @@ func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) erro
 	return nil
 }
 
-// sayCodexOff says what keeps Codex from running the hooks in the file at path: the config.toml beside it, or the
+// noteCodexOff notes what keeps Codex from running the hooks in the file at path: the config.toml beside it, or the
 // person's own.
-func sayCodexOff(path string, s cli.Streams) {
+func noteCodexOff(path string, s cli.Streams) {
 	person := installFlags{agent: codexAgent, scope: string(settings.User)}
 	persons, err := person.path()
 	if err != nil {
@@ -156,25 +156,25 @@ func sayCodexOff(path string, s cli.Streams) {
 	for _, hooks := range []string{path, persons} {
 		file := filepath.Join(filepath.Dir(hooks), configName)
 		text, err := settings.Read(file, settings.FollowLinks)
-		var on, said bool
+		var on, set bool
 		if err == nil {
-			on, said, err = configfile.HooksIn(text)
+			on, set, err = configfile.HooksIn(text)
 		}
 		switch {
 		case err != nil:
 			s.Note("Codex may have hooks switched off: %s: %v", file, err)
 			return
-		case said && !on:
+		case set && !on:
 			s.Note("no session will ask for entries: hooks are switched off by [features] in %s: switch them on there", file)
 		}
-		if said {
+		if set {
 			return
 		}
 	}
 }
 
-// wiring turns the flags into what the settings file says. Only the given flags are written, so that defaults can
-// get better.
+// wiring turns the flags into the hooks of a settings file. Only the given flags are written, so that a later release
+// can improve the defaults.
 func (o *installFlags) wiring() (settings.Wiring, error) {
 	if err := o.wired.Check(o.hook, nil); errors.Is(err, cli.ErrNoInbox) && o.verb == "uninstall" {
 		return settings.Wiring{}, cli.Usage(fmt.Errorf("%w; heartbeat doctor says which one is wired", err))
@@ -231,21 +231,21 @@ func (o *installFlags) path() (string, error) {
 	return settings.Path(settings.Scope(o.scope), project, home, os.Getenv("CLAUDE_CONFIG_DIR"))
 }
 
-// projectOf is the project to which a settings file at path belongs, if any.
+// projectOf returns the project to which a settings file at path belongs, if any.
 func projectOf(path string) (dir string, ok bool) {
 	above := filepath.Dir(path)
 	return filepath.Dir(above), filepath.Base(above) == ".claude" && slices.Contains([]string{"settings.json", "settings.local.json"}, filepath.Base(path))
 }
 
-// sayOff says what keeps the hooks in the file at path from running, if anything does.
-func sayOff(path string, s cli.Streams) (off bool) {
+// noteOff notes what keeps the hooks in the file at path from running, and reports whether anything does.
+func noteOff(path string, s cli.Streams) (off bool) {
 	dir, ok := projectOf(path)
 	if !ok {
 		dir, _ = os.Getwd()
 	}
 	is := func(f settings.File) bool { return f.Path == path }
 	files := settings.FilesOf(os.Environ(), dir)
-	if !slices.ContainsFunc(files, is) { // as one that a session gets with --settings
+	if !slices.ContainsFunc(files, is) { // a session gets it with --settings
 		files = settings.FilesOf(os.Environ(), dir, path)
 	}
 	file := files[slices.IndexFunc(files, is)]

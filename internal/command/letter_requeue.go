@@ -23,11 +23,11 @@ type requeueing struct {
 	read *outcomes.LetterReader
 	left []string // the names of the letters still to be dealt with
 
-	gone  map[string]bool // the ids of entries with limits that a person set which wait no longer
+	gone  map[string]bool // ids of entries that wait no longer, but have limits that a person set
 	twins *inbox.Twins
 }
 
-func (o *letterFlags) putBack(box *inbox.Inbox, words []string, s cli.Streams) error {
+func (o *letterFlags) requeueOrAccept(box *inbox.Inbox, words []string, s cli.Streams) error {
 	all := several{Streams: s, flags: &o.InboxFlags, quiet: o.quiet, box: box}
 	r := &requeueing{letterFlags: o, several: all, read: outcomes.NewLetterReader(box)}
 	if err := r.choose(words); err != nil {
@@ -45,7 +45,7 @@ func (o *letterFlags) putBack(box *inbox.Inbox, words []string, s cli.Streams) e
 			_, err = r.read.Read()
 		case err == nil:
 			if r.total == 0 {
-				nothing(&o.InboxFlags, s, "was set aside", box)
+				noteNothing(&o.InboxFlags, s, "was set aside", box)
 			}
 			return r.verdict("letters cannot be " + r.past())
 		}
@@ -94,7 +94,7 @@ func (r *requeueing) choose(words []string) (err error) {
 		return warnings, r.read.Each(visit)
 	}
 	ids := map[string]bool{}
-	choose := func(l inbox.Letter) bool {
+	add := func(l inbox.Letter) bool {
 		if r.left = append(r.left, l.Letter); l.ID != "" && l.Open() {
 			ids[l.ID] = true
 		}
@@ -102,26 +102,26 @@ func (r *requeueing) choose(words []string) (err error) {
 	}
 	if r.all {
 		var warnings []string
-		warnings, err = each(choose)
+		warnings, err = each(add)
 		r.Warn(warnings)
 	} else {
 		var chosen []inbox.Letter
 		chosen, err = chooseLetters(words, true, each, r.Streams)
 		for _, l := range chosen {
-			choose(l)
+			add(l)
 		}
 	}
 	if r.total = len(r.left); err == nil && r.verb != "accept" {
 		r.twins, err = r.box.Twins(ids)
 	}
 	if err == nil && r.limits.Any() {
-		err = r.findRaised()
+		err = r.findGone()
 	}
 	return err
 }
 
-// findRaised finds which entries with limits that a person set wait no longer.
-func (r *requeueing) findRaised() error {
+// findGone finds which entries with limits that a person set wait no longer.
+func (r *requeueing) findGone() error {
 	v, err := r.box.View()
 	if err != nil {
 		return err
@@ -171,12 +171,11 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		old, _ := budget.Parse(l.Limits()) // empty if invalid limits are why it is a letter
 		limits := r.limits.Or(old)
 		limits.Raised = true
-		with, err := l.WithLimits(limits.JSON())
-		if err != nil {
+		var err error
+		if l, err = l.WithLimits(limits.JSON()); err != nil {
 			r.refuse(err)
 			return nil
 		}
-		l = with
 	}
 	switch why := r.requeueable(tx, l); {
 	case why != nil && r.all && (!l.Open() || errors.Is(why, inbox.ErrTwin)):
@@ -200,7 +199,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 	return r.commit(tx, l)
 }
 
-// requeueable is [inbox.Inbox.Requeueable], with what is wrong with the letter's limits, and its twins.
+// requeueable is [inbox.Inbox.Requeueable], and refuses invalid limits and twins, too.
 func (r *requeueing) requeueable(tx *inbox.Tx, l inbox.Letter) error {
 	if _, err := budget.Parse(l.Limits()); err != nil && l.Open() {
 		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, err)

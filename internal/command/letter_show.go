@@ -48,7 +48,7 @@ func (o *letterFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) error {
 		if o.openOnly {
 			what = "that was set aside is open"
 		}
-		nothing(&o.InboxFlags, s, what, box)
+		noteNothing(&o.InboxFlags, s, what, box)
 		return nil
 	}
 	return errors.Join(err, l.end())
@@ -76,7 +76,7 @@ func addLetter(l *list, d display, letter inbox.Letter) {
 	l.row(append(costlyOrder(d, cells, letter.Price().Cell()), late)...)
 }
 
-// A part of the letters is priced and printed before the next is read.
+// Letters are read, priced and printed in parts of at most this size.
 const (
 	partLetters = 4096
 	partText    = 8 << 20

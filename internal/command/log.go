@@ -34,15 +34,15 @@ var logVerb = cli.Verb{
 	Long: `Show what happened, one event a line, the oldest first: queued, delivered,
 answered, redelivered, dead-lettered, expired, canceled, dropped, scheduled,
 requeued, purged, failed, paused, backing off, resumed, replaced, and sessions
-that started, ended or asked for a person. A delivery that is not the entry's own fault is not
-counted as an attempt. With --follow it goes on with what comes, until a signal
-ends it; at a terminal one line says meanwhile what is waited for.
+that started, ended or asked for a person. A delivery that failed by no fault of the
+entry does not count as an attempt. With --follow it continues with new events until a
+signal ends it; at a terminal one line shows meanwhile what it waits for.
 
 With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
 four characters at least) it shows all events of that entry.
 
-A line that another program appended does not say when: it is shown as queued,
-without a time, for an ENTRY and when --follow sees it come.
+A line that another program appended has no time: it is shown as queued, without a
+time, for an ENTRY and when --follow sees it arrive.
 
 Exit status: 0 shown; 1 not: there is no such entry, or more than one; 128+n signal
 n ended it.`,
@@ -72,7 +72,7 @@ func (o *logFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 	o.late = book.QueueOf(o.prices, history.Event.Outcome)
 	if !o.JSON {
 		entry := layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 20}
-		if o.follow { // later ones may need the room
+		if o.follow { // later names may need the room
 			entry.Least = 12
 		}
 		o.rows = o.on(s.Out).list(
@@ -82,7 +82,7 @@ func (o *logFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 			layout.Column{Title: "DETAILS", Text: true, Least: 24},
 		)
 	}
-	return failed("log", o.show(box, args, s))
+	return wrap("log", o.show(box, args, s))
 }
 
 // show opens the log before it looks for the entry, so that it misses no event in between.
@@ -108,9 +108,9 @@ func (o *logFlags) show(box *inbox.Inbox, entry []string, s cli.Streams) (err er
 		log.Skip(found.Events)
 		last, wanted = found.Last(o.count), found.Is
 	} else if s.Warn(log.Notes()); len(last) == 0 {
-		nothing(&o.InboxFlags, s, "happened", box)
+		noteNothing(&o.InboxFlags, s, "happened", box)
 	}
-	if o.count > 0 || len(entry) > 0 { // all may be many
+	if o.count > 0 || len(entry) > 0 { // not for all events, which may be many
 		o.late.Add(time.Now(), last...)
 		last = o.late.Rest()
 	}

@@ -46,7 +46,7 @@ func Run(args []string, s cli.Streams) (status int) {
 	return heartbeat().Run(args, s)
 }
 
-// heartbeat is the command, with its verbs in the order in which help lists them.
+// heartbeat returns the command, with its verbs in the order in which help lists them.
 func heartbeat() program.Program {
 	return program.Program{
 		Name:  commandName,

@@ -25,10 +25,10 @@ var metricsVerb = cli.Verb{
 	Short: "print figures for Prometheus",
 	Long: `Print what waits, what is in flight, what is wrong and what was counted so far, in
 the text format that Prometheus reads: of one inbox, or of all that are found in
-these folders and below them. With --textfile the figures take a file's place at
-once, for the textfile collector. The counters count since the inbox's journal
-began, whatever is trimmed or rotated. Of an inbox that cannot be read there is
-heartbeat_trouble alone.
+these folders and below them. With --textfile the figures replace a file atomically,
+for the textfile collector. The counters count since the inbox's journal began,
+whatever is trimmed or rotated. An inbox that cannot be read has heartbeat_trouble
+alone.
 
 Exit status: 0 printed or written, 1 not, or not of every inbox.`,
 	Example: `heartbeat metrics
@@ -71,7 +71,7 @@ func (o *metricsFlags) run(folders []string, s cli.Streams) error {
 	default:
 		err = program.WriteFigures(o.output, b.Bytes())
 	}
-	return failed("metrics", errors.Join(unread, err))
+	return wrap("metrics", errors.Join(unread, err))
 }
 
 func (o *metricsFlags) gather(folders []string, s cli.Streams) (all []metrics.Figures, err error) {

@@ -31,17 +31,17 @@ Without --notify it shows what would be told, and runs nothing.
 The command is run by /bin/sh in the root folder, with one JSON object on stdin (see
 docs/json.md), and with HEARTBEAT_WHAT, HEARTBEAT_TEXT (a sentence), HEARTBEAT_TYPE_THIS
 (a command line to look into it), HEARTBEAT_INBOX and HEARTBEAT_ENTRY in its environment.
-It has 30 seconds. If it fails, the same is tried again, for about an hour, by whoever
-looks next, and the log has a line. At most ten messages of a kind go out in ten
-minutes, and one that stands for the rest of them. scripts/notify has commands that are
-ready: for mail, ntfy and webhooks, Slack, a desktop.
+It has 30 seconds. If it fails, whoever looks next tries the same again, for about an
+hour, and the log has a line. At most ten messages of a kind go out in ten minutes, and
+one that stands for the rest of them. scripts/notify has commands that are ready: for
+mail, ntfy and webhooks, Slack, a desktop.
 
 Hook, launcher and host take --notify as well, and tell by themselves. This verb is for
 trying the command (--test), and for a timer, which finds what a dead process cannot
 tell: nothing moves.
 
 Exit status: 0 told, or nothing is to be told now; 1 the command failed, or the inbox
-cannot be looked at; 128+n signal n ended it.`,
+cannot be read; 128+n signal n ended it.`,
 	Example: `heartbeat notify --test --notify /usr/local/bin/tell-me
 heartbeat notify --stall 20m --notify 'mail -s heartbeat me'
 heartbeat notify --stall 20m`,
@@ -113,8 +113,8 @@ func (o *notifyFlags) tell(ctx context.Context, box *inbox.Inbox, s cli.Streams)
 }
 
 func (o *notifyFlags) show(all []notify.Occasion, s cli.Streams) error {
-	for _, of := range all {
-		if err := o.Print(s, of, string(of.What)+"\t"+of.Text); err != nil {
+	for _, occasion := range all {
+		if err := o.Print(s, occasion, string(occasion.What)+"\t"+occasion.Text); err != nil {
 			return err
 		}
 	}

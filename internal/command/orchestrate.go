@@ -20,17 +20,17 @@ import (
 var orchestrateVerb = cli.Verb{
 	Name:  "orchestrate",
 	Short: "drive babysitter runs by way of the inbox",
-	Long: `Take a step of each run: have its process run as far as it gets, and append an
+	Long: `Take a step of each run: let its process run as far as it gets, and append an
 entry for each effect that it then waits for and that has none yet. Sleeps that are
 over are posted, and breakpoints treated as --breakpoints says. Call it as often as
 you like, also beside itself, from cron, and after a crash: an effect has one entry
-and one result. Without --once it goes on until every run is done, and looks again
+and one result. Without --once it goes on until every run is done, and takes a step
 whenever an entry was settled or a sleep is over.
 
 A hook with --run does the same in the session, whenever the inbox is empty.
 
-Exit status: 0 done, or with --once the step was taken; 1 it could not be; 3 the run
-goes no further by itself; 128+n signal n ended it.`,
+Exit status: 0 done, or with --once the step was taken; 1 it could not be taken; 3 the
+run goes no further by itself; 128+n signal n ended it.`,
 	Example: `heartbeat orchestrate --run .a5c/runs/r1 --once
 heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 	Build: func(f *pflag.FlagSet) cli.Action {
@@ -52,7 +52,7 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 	},
 }
 
-// orchestratePoll is how often runs are looked at for what no event reports, such as a person's answer to a breakpoint.
+// orchestratePoll is how often runs are checked for what no event reports, such as a person's answer to a breakpoint.
 const orchestratePoll = 2 * time.Second
 
 func driveRuns(box *inbox.Inbox, i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Streams) error {
@@ -73,7 +73,7 @@ func driveRuns(box *inbox.Inbox, i *cli.InboxFlags, r *cli.RunFlags, once, repai
 		}
 	}
 	w := box.WatchOutcomes(orchestratePoll)
-	defer func() { _ = w.Close() }() // nobody follows any more
+	defer func() { _ = w.Close() }() // only read
 	for last := ""; ; {
 		all, err := stepAll(i, ctx, bridges, &last, s)
 		err = errors.Join(unread, err)
@@ -93,14 +93,14 @@ func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Brid
 	all, err = orchestrate.StepAll(ctx, bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		return b.Step(ctx)
 	})
-	said := ""
+	text := ""
 	for _, step := range all.Reports {
-		said += stepSentence(step)
+		text += stepSentence(step)
 	}
-	if said == *last {
+	if text == *last {
 		return all, err
 	}
-	*last = said
+	*last = text
 	for _, step := range all.Reports {
 		err = errors.Join(err, reportDone(i, s, step, stepSentence(step)))
 	}
@@ -109,7 +109,7 @@ func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Brid
 
 func goesOn(r orchestrate.Report) bool { return !r.Done && r.Guard == "" }
 
-// stuck is the error of runs that go no further by themselves, nil if there is none.
+// stuck returns the error of runs that go no further by themselves, nil if there is none.
 func stuck(reports ...orchestrate.Report) (err error) {
 	for _, r := range reports {
 		if r.Guard != "" {

@@ -51,7 +51,7 @@ func pause(box *inbox.Inbox, i *cli.InboxFlags, named bool, reason string, lengt
 		if err != nil {
 			return err
 		}
-		if was != nil && claude.RemedyOf(was.Reason).Person { // the launcher goes by its reason
+		if was != nil && claude.RemedyOf(was.Reason).Person { // the launcher acts on its reason
 			s.Note("an error that only a person can mend has paused delivery, so that pause stays as it is until heartbeat resume")
 			p = *was
 			return nil
@@ -119,7 +119,7 @@ func resume(box *inbox.Inbox, i *cli.InboxFlags, s cli.Streams) error {
 	}
 	r.WasBackingOff = shownBackoff(r.WasBackingOff)
 	if now, err := book.Spending(box, nil); err != nil {
-		s.Note("what was spent today cannot be told: %v", err) // it was resumed
+		s.Note("what was spent today cannot be told: %v", err) // delivery is resumed all the same
 	} else if v := recovery.JudgeDay(budget.Plan{Day: recovery.DayLimit(&now.Account)}, now.Today()); v != nil {
 		r.Over = v.Figures
 	}

@@ -29,8 +29,8 @@ var peekVerb = cli.Verb{
 	Short: "show the entries that are delivered next",
 	Long: `Show the entries that are delivered next, one a line: its place in the queue, its
 offset in the inbox, its name, when it was sent, what is special about it, and how
-its text begins. What is too long, empty or expired becomes a dead letter when its
-turn comes; a torn one has no newline yet. Nothing is taken. The entry in flight is
+its text begins. An entry that is too long, empty or expired becomes a dead letter when
+its turn comes; a torn one has no newline yet. Nothing is taken. The entry in flight is
 not among them: see status.
 
 Exit status: 0 shown, also where nothing waits; 1 the inbox cannot be read.`,
@@ -51,7 +51,7 @@ type peeked struct {
 	ID       string                     `json:"id,omitempty"`
 	Start    int64                      `json:"start_offset"`
 	End      int64                      `json:"end_offset"`
-	Attempt  int                        `json:"attempt"` // which it would be
+	Attempt  int                        `json:"attempt"` // of the delivery to come
 	Text     string                     `json:"text"`
 	Metadata map[string]json.RawMessage `json:"metadata,omitempty"`
 	TooLong  bool                       `json:"too_long,omitempty"`
@@ -94,7 +94,7 @@ func (o *peekFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) (err error)
 		return fmt.Errorf("peek: %w", err)
 	}
 	if position == 0 {
-		nothing(&o.InboxFlags, s, "waits", box)
+		noteNothing(&o.InboxFlags, s, "waits", box)
 	}
 	return nil
 }

@@ -27,7 +27,7 @@ var resultVerb = cli.Verb{
 	Short: "hand over the result of an effect of a babysitter run",
 	Long: `Hand over what a babysitter run asked for: the result of an effect, which is any
 JSON value, from --value-file or from stdin (-), or a text. A result that does not
-match the schema of the task is not handed over, and what is wrong with it is said.
+match the schema of the task is refused, and the error tells what is wrong with it.
 With --error the process learns that the task failed, and why. An effect has one
 result.
 
@@ -68,7 +68,7 @@ func (o *resultFlags) check(f *pflag.FlagSet, args []string) error {
 	}
 	switch {
 	case len(args) == 0 || args[0] == "":
-		return errors.New("no effect: name the one that the result is of")
+		return errors.New("no effect: name the EFFECT that the result belongs to")
 	case len(args) > 2 || len(args) == 2 && args[1] != "-":
 		return fmt.Errorf("unexpected argument %q", args[1])
 	case given+len(args)-1 != 1:

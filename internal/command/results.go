@@ -38,26 +38,25 @@ var resultsVerb = cli.Verb{
 	Short: "show what was answered, or one reply in full",
 	Long: `Show the entries that were answered last, one a line: when, which, how long it
 took, which attempt it was, and how the prompt and the reply begin. With --follow
-it goes on with what comes, also when the results are rotated or trimmed, until a
+it continues with new results, also when the file is rotated or trimmed, until a
 signal ends it.
 
 With ENTRY (its id, its entry_id, or a beginning of one of them that is unique,
 four characters at least) it prints the reply in full: the last one, if there
-are several. A terminal is shown it without what would change more than the text;
---raw shows that as well.
+are several. A terminal gets it without control sequences; --raw shows those as well.
 
-An entry's cost is what is known of it now, over all its attempts. "+" marks one that is
-more: nobody knows the price of a model that was asked. The last request may be counted a
+An entry's cost is what is known now, over all its attempts. "+" means that it cost
+more: nobody knows the price of a model that was used. The last request may be counted a
 moment after the answer: with --follow a line waits up to three seconds for that. With
 --json it prints lines of .results.jsonl as they stand there, with the price that is known
 now.
 
 With --exec each result and each dead letter is handed to a command, in the order in
-which they were committed. Status 0 of it goes on to the next one; any other has the
-same tried again, after a second and then at longer rests. How far that has come is
-kept by the name of --as: what is killed has the one in hand handed over once more,
-with the same HEARTBEAT_KEY. Neither rotation nor compact loses what was not handed
-over. --forget ends that for a name.
+which they were committed. After status 0 the next one follows; after any other status
+the same one is tried again, after a second and then at longer intervals. How far the
+consumer has come is kept under the name of --as: after a kill the one in hand is handed
+over once more, with the same HEARTBEAT_KEY. Neither rotation nor compact loses what was
+not handed over. --forget removes a name.
 
 Exit status: 0 shown, or handed over; 1 not: there is no such entry, or no answer yet,
 and the sentence says where it is, or the command failed for --patience; 3 it
@@ -85,7 +84,7 @@ heartbeat results --follow --exec '/opt/heartbeat/results/mail.sh me@example.com
 			return nil
 		}, o.run)
 		return func(args []string, s cli.Streams) error {
-			if consumes, err := o.exec.given(f, len(args) > 0 || cli.CountGiven(f) || o.JSON || o.Raw); err != nil {
+			if consumes, err := o.exec.consumes(f, len(args) > 0 || cli.CountGiven(f) || o.JSON || o.Raw); err != nil {
 				return cli.Usage(err)
 			} else if consumes {
 				return consume(args, s)
@@ -111,7 +110,7 @@ func (o *resultsFlags) run(box *inbox.Inbox, entries []string, s cli.Streams) er
 	return first
 }
 
-// outcomesOf opens the inbox to look at it, and says so if its files lack what the last commit brought.
+// outcomesOf opens the inbox for reading, and notes if its files lack what the last commit brought.
 func outcomesOf(i *cli.InboxFlags) opener {
 	return func(s cli.Streams) (*inbox.Inbox, error) {
 		box, err := i.Look(s)
@@ -137,7 +136,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	}
 	shown := o.answers(box, s, contested)
 	any := false
-	each := shown.print // all of them may be many
+	each := shown.print // one by one: all of them may be many
 	if o.count > 0 {
 		each = shown.add
 	}
@@ -151,7 +150,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	defer func() { err = errors.Join(err, read.Close()) }()
 	s.Warn(read.Notes())
 	if !any {
-		nothing(&o.InboxFlags, s, "was answered", box)
+		noteNothing(&o.InboxFlags, s, "was answered", box)
 	}
 	if err := shown.show(shown.Rest()); err != nil || !o.follow {
 		return err
@@ -212,9 +211,9 @@ func (a *answers) add(r inbox.Result, line []byte) {
 	a.Add(time.Now(), answer{r, line})
 }
 
-// show prints those, and returns the first error so far.
-func (a *answers) show(those []answer) error {
-	for _, r := range those {
+// show prints answers, and returns the first error so far.
+func (a *answers) show(all []answer) error {
+	for _, r := range all {
 		a.print(r.Result, r.line)
 	}
 	a.Warn(a.prices.Notes())
@@ -268,12 +267,12 @@ func withObjection(line []byte, objection string) []byte {
 	return o.End()
 }
 
-// follow calls look whenever something may have changed, until a signal ends it, or nobody reads s.Out any more.
-func follow(news *inbox.Watcher, s cli.Streams, look func() error) error {
+// follow calls update whenever something may have changed, until a signal comes or nobody reads s.Out any more.
+func follow(news *inbox.Watcher, s cli.Streams, update func() error) error {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	for {
-		if err := errors.Join(look(), s.Unread()); err != nil {
+		if err := errors.Join(update(), s.Unread()); err != nil {
 			return err
 		}
 		select {
@@ -284,7 +283,7 @@ func follow(news *inbox.Watcher, s cli.Streams, look func() error) error {
 	}
 }
 
-// costColumn is a column of cells that [price.Price.Cell] spells.
+// costColumn returns a column for cells of [price.Price.Cell].
 func costColumn() layout.Column {
 	return layout.Column{Title: "COST", Right: true, IfAny: true, Late: true}
 }
@@ -335,5 +334,5 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", f.Name(), f.Letter.Reason.Why(f.Letter.Failure)))
 	}
 	last := f.Events[len(f.Events)-1]
-	return fmt.Errorf("results: the entry %q has no reply: the last event of it is %q", f.Name(), last)
+	return fmt.Errorf("results: the entry %q has no reply: its last event is %q", f.Name(), last)
 }

@@ -30,9 +30,9 @@ func (e *execFlags) add(f *pflag.FlagSet) {
 	f.Var(cli.Named(&e.forget, "name a consumer"), "forget", "forget the consumer of that `name`: what it has not had is kept for it no longer")
 }
 
-// given reports whether the flags are about a consumer. It refuses flags that do not go with that. lists says that an
-// ENTRY or a flag about the list was given.
-func (e *execFlags) given(f *pflag.FlagSet, lists bool) (bool, error) {
+// consumes reports whether the flags are about a consumer. It refuses flags that do not go with that. lists is whether
+// an ENTRY or a flag about the list was given.
+func (e *execFlags) consumes(f *pflag.FlagSet, lists bool) (bool, error) {
 	for _, name := range []string{"as", "new", "patience", "exec-timeout"} {
 		if f.Changed(name) && !f.Changed("exec") {
 			return false, errors.New("--" + name + " is about what --exec hands over: name a command, as in --exec ./tell.sh --as mail")
@@ -64,17 +64,17 @@ func (e *execFlags) run(box *inbox.Inbox, o *resultsFlags, s cli.Streams) error 
 		}
 		return program.Say(s, "the consumer "+e.forget+" is forgotten: one of that name begins anew")
 	}
-	of, err := consumer.Here(e.Options)
+	options, err := consumer.Here(e.Options)
 	if err != nil {
 		return err
 	}
-	of.Follow, of.Note = o.follow, func(text string) { s.Note("%s", text) }
-	handed, err := consumer.Run(ctx, box, of)
+	options.Follow, options.Note = o.follow, func(text string) { s.Note("%s", text) }
+	handed, err := consumer.Run(ctx, box, options)
 	switch {
 	case err != nil:
 		return err
 	case handed == 0:
-		nothing(&o.InboxFlags, s, "is left to hand over", box)
+		noteNothing(&o.InboxFlags, s, "is left to hand over", box)
 		return nil
 	}
 	return program.Say(s, "handed over "+words.Count(handed, "result or dead letter", "results and dead letters")+" as "+e.Name)

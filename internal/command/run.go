@@ -51,8 +51,8 @@ var startRunVerb = runVerbOf(cli.Verb{
 	Name:  "start",
 	Short: "make a run of a process, and take its first step",
 	Long: `Make a run of a process, and take its first step: what the run waits for is in the
-inbox then. Every step runs the code that the run names, as you. It says how a
-session is to be wired to go on with the run.
+inbox then. Every step runs the code that the run names, as you. It prints how to wire
+a session that goes on with the run.
 
 With a session (--session-id, or within one) its state file, which other tools of
 babysitter read, is bound to the run. A session that is bound to another run which
@@ -77,9 +77,9 @@ var resumeRunVerb = runVerbOf(cli.Verb{
 	Name:  "resume",
 	Args:  "RUN",
 	Short: "go on with a run that failed, reached its limit, or lost its session",
-	Long: `Take the next step of a run that is there already, be it that it failed, that it has
-reached its limit of steps, or that its session is gone. Every step runs the code that
-the run names, as you. It says how a session is to be wired to go on with the run.
+	Long: `Take the next step of a run that failed, reached its limit of steps, or lost its
+session. Every step runs the code that the run names, as you. It prints how to wire a
+session that goes on with the run.
 
 With a session (--session-id, or within one) its state file, which other tools of
 babysitter read, is bound to the run. A session that is bound to another run which
@@ -101,9 +101,9 @@ var acceptCodeVerb = runVerbOf(cli.Verb{
 	Long: `Accept the code of a run as it is now, and take the run's next step with it. A run is
 bound to its code by run start, install, the launcher, or whatever drives it first:
 the module of its process, what that and its imports name, and the packages of the
-project that these need. When something of that has changed, its steps do nothing
-until a person says this. Look at what has changed first: a step runs it, as you. An
-agent cannot say this from within its session.
+project that these need. If any of that has changed, its steps do nothing until a
+person runs this verb. Look at what has changed first: a step runs it, as you. An agent
+cannot run it from within its session.
 
 Exit status: 0 done; 1 not done; 3 the run goes no further by itself.`,
 	Example: `heartbeat run accept-code r1`,
@@ -113,10 +113,10 @@ var completeRunVerb = runVerbOf(cli.Verb{
 	Name:  "complete",
 	Args:  "RUN",
 	Short: "close a run that is completed, without an agent",
-	Long: `Take a run's next step, and say that the run is done if it is completed then: no
-agent is asked for its proof, and an entry that asks for it is not delivered any more.
-The results that heartbeat result has handed over are posted first, and the process is
-run for them. An agent cannot say this from within its session.
+	Long: `Take a run's next step, and mark the run as done if it is completed then: no agent is
+asked for its proof, and an entry that asks for it is not delivered any more. The
+results that heartbeat result has handed over are posted first, and the process is run
+for them. An agent cannot run this from within its session.
 
 Exit status: 0 the run is done; 1 it is not, and waits for what the sentence names.`,
 	Example: `heartbeat run complete r1`,
@@ -127,8 +127,8 @@ var runStatusVerb = runVerbOf(cli.Verb{
 	Args:  "[RUN]",
 	Short: "show how runs stand",
 	Long: `Show a run without calling babysitter or changing anything: how it stands, what is
-pending, what of that is in the inbox, and what it waits for. Without RUN, show all
-that this inbox has driven.`,
+pending, which of that is in the inbox, and what it waits for. Without RUN, show all
+runs that this inbox has driven.`,
 	Example: `heartbeat run status --json`,
 }, (*runVerbFlags).status, func(*runVerbFlags, *pflag.FlagSet) {})
 
@@ -209,7 +209,7 @@ func (o *runVerbFlags) find(box *inbox.Inbox, name string, s cli.Streams) (known
 	return knownRun{}, fmt.Errorf("there is no run %s: neither in %s nor among those of this inbox", name, runsDir(o.create.RunsDir))
 }
 
-// adopt takes over how the run was driven, unless flags say otherwise or must allow it.
+// adopt drives the run as it was driven before, unless a flag decides otherwise or is needed to allow that.
 func (o *runVerbFlags) adopt(kept orchestrate.Options, s cli.Streams) error {
 	w := &o.ways
 	if len(kept.Execute) > 0 && !o.flags.Changed("execute") {
@@ -218,13 +218,13 @@ func (o *runVerbFlags) adopt(kept orchestrate.Options, s cli.Streams) error {
 	if b := kept.Breakpoints; b != "" && b != w.Breakpoints && !o.flags.Changed("breakpoints") {
 		s.Note("the run was driven with --breakpoints %s, and is with %s from here on", b, w.Breakpoints)
 	}
-	for name, take := range map[string]func(){
+	for name, keep := range map[string]func(){
 		"reject-reason":  func() { w.RejectReason = kept.RejectReason },
 		"on-unresolved":  func() { w.OnUnresolved = kept.OnUnresolved },
 		"max-iterations": func() { w.MaxSteps = kept.MaxSteps },
 	} {
 		if !o.flags.Changed(name) {
-			take()
+			keep()
 		}
 	}
 	return nil

@@ -123,7 +123,7 @@ func (o *runVerbFlags) byPerson(what string, box *inbox.Inbox, name string, s cl
 	return orchestrate.OpenDriven(&o.ways, box, r.Dir(), r.kept, s.Note)
 }
 
-// complete closes a run that is completed, or says what is missing.
+// complete closes a run that is completed. Otherwise the error tells what is missing.
 func (o *runVerbFlags) complete(ctx context.Context, box *inbox.Inbox, name string, s cli.Streams) error {
 	b, err := o.byPerson("complete", box, name, s)
 	if err != nil {
@@ -157,11 +157,11 @@ func (o *runVerbFlags) acceptCode(ctx context.Context, box *inbox.Inbox, name st
 	if err != nil {
 		return err
 	}
-	said := "nothing of it had changed"
+	what := "nothing of it had changed"
 	if len(changed) > 0 {
-		said = "what had changed: " + strings.Join(changed, ", ")
+		what = "what had changed: " + strings.Join(changed, ", ")
 	}
-	s.Note("the code of run %s is accepted as it is now (%s)", b.Run.ID(), said)
+	s.Note("the code of run %s is accepted as it is now (%s)", b.Run.ID(), what)
 	step, err := b.StepAnew(ctx)
 	if err != nil {
 		return unfinished(box, b.Run.ID(), "there", err)
@@ -205,11 +205,11 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, s cli.S
 	}
 	all.Report, all.Hook, all.program = step, hook, b.Program
 	o.line.Stop()
-	return cmp.Or(o.say(all, launch, s), stuck(step))
+	return cmp.Or(o.report(all, launch, s), stuck(step))
 }
 
-// say prints what became of the run, and how a session goes on with it.
-func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
+// report prints what became of the run, and how a session goes on with it.
+func (o *runVerbFlags) report(all begun, launch []string, s cli.Streams) error {
 	sentence := stepSentence(all.Report)
 	if b := all.Session; b != nil {
 		sentence += fmt.Sprintf("; session %s is bound to it, %s", b.ID, orchestrate.IterationFigures(b.Iteration, b.MaxIterations))
@@ -222,7 +222,7 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	if err := reportDone(&o.InboxFlags, s, all, sentence); err != nil || o.JSON || all.Done || all.Guard != "" {
 		return err
 	}
-	// Nobody is there to allow what hands a result over.
+	// Nobody is there to allow the tools that hand over a result.
 	allowed := fmt.Sprintf("--allowedTools=Edit(/%s/tasks/*/output.*),Bash(%s:*)", all.Dir, words.Shell(all.program, "result"))
 	// Commands stay on one line, however narrow the terminal is, because people copy them.
 	_, err := fmt.Fprintf(s.Out, "in a session: %s\nunattended:   %s\n",
@@ -231,7 +231,7 @@ func (o *runVerbFlags) say(all begun, launch []string, s cli.Streams) error {
 	return err
 }
 
-// wiring are the flags with which a hook and a launcher drive the run as this command was told to.
+// wiring returns the flags with which a hook and a launcher drive the run as this command does.
 func (o *runVerbFlags) wiring(b *orchestrate.Bridge) (hook, launch []string, err error) {
 	if err := o.ways.Absolute(); err != nil {
 		return nil, nil, err

@@ -33,7 +33,7 @@ func (o *runVerbFlags) status(_ context.Context, box *inbox.Inbox, name string, 
 		return err
 	}
 	if len(known) == 0 {
-		nothing(&o.InboxFlags, s, "is orchestrated", box)
+		noteNothing(&o.InboxFlags, s, "is orchestrated", box)
 	}
 	for _, r := range known {
 		err = errors.Join(err, o.show(box, r.Run, s))
@@ -152,7 +152,7 @@ func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, 
 	return all, nil
 }
 
-// runOf returns the run that has the effect. A damaged run keeps no other one from its results.
+// runOf returns the run that has the effect. A damaged run does not keep it from the others.
 func runOf(all []knownRun, effect string) (knownRun, error) {
 	var unread error
 	for _, r := range all {
@@ -165,7 +165,7 @@ func runOf(all []knownRun, effect string) (knownRun, error) {
 	return knownRun{}, cmp.Or(unread, fmt.Errorf("effect %q: none of the runs of this inbox has it", effect))
 }
 
-// runsDir is the folder in which babysitter's command keeps runs.
+// runsDir returns the folder in which babysitter's command keeps runs.
 func runsDir(flag string) string {
 	return cmp.Or(flag, os.Getenv("BABYSITTER_RUNS_DIR"), filepath.Join(".a5c", "runs"))
 }

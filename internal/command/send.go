@@ -49,23 +49,22 @@ the process list when it comes from stdin or a file. The entry is on the disk
 when send returns. The inbox's folder is made where only that is missing.
 
 With --id, sending again is safe: an id that is scheduled, queued, in flight or
-answered is not appended a second time. That goes by the text alone. If the id is
-that of an entry with another text, also of one that became a dead letter, nothing
-is sent. The id of an entry that was canceled is free again.
+answered is not appended a second time. Only the text is compared. If the id belongs to
+an entry with another text, or to one that became a dead letter, nothing is sent. The id
+of an entry that was canceled is free again.
 
-With --wait the reply is printed in place of the id, once the entry was
-answered. At a terminal one line says meanwhile what is waited for. Waiting holds
-nothing up and may be given up: the entry stays where it is, and waiting for it goes
-on with the same --id.
+With --wait the reply is printed in place of the id, once the entry was answered. At a
+terminal one line shows meanwhile what the command waits for. Waiting holds nothing up
+and may be given up: the entry stays where it is, and the same --id waits for it again.
 
 With --batch each line of a file is an entry: a JSON string, or an object with a
 prompt and, if need be, id, not_before, expires_at, limits and metadata. A line that is
 neither keeps all of them from being sent, or with --format lines is a text of its
 own, as it is in an inbox. So does one whose id has another text.
 
-With --not-before the entry waits in .scheduled.jsonl, and is appended to the
-inbox by whoever looks at it next once its time has come. With --expires an
-entry that is still to be delivered by then becomes a dead letter.
+With --not-before the entry waits in .scheduled.jsonl, and whoever works on the inbox
+next appends it once its time has come. With --expires an entry that is still to be
+delivered by then becomes a dead letter.
 
 With --max-cost, --max-tokens or --max-time the entry becomes a dead letter once
 all its attempts together have cost that. The session's own limits hold as well.
@@ -168,7 +167,7 @@ func (o *sendFlags) run(f *pflag.FlagSet, args []string, s cli.Streams) error {
 	if printed != nil {
 		printed = fmt.Errorf("%s sent, or there already, and only printing that failed: %w", words.Count(len(receipts), "entry was", "entries were"), printed)
 	}
-	return failed("send", errors.Join(err, printed))
+	return wrap("send", errors.Join(err, printed))
 }
 
 func (o *sendFlags) printReceipts(receipts []inbox.Receipt, s cli.Streams) error {
@@ -230,7 +229,7 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 	return []inbox.Message{m}, nil
 }
 
-// makeFolder makes the inbox's folder with mode 0700, and says so, if the folder above exists. A dangling symbolic
+// makeFolder makes the inbox's folder with mode 0700, and notes that, if the folder above exists. A dangling symbolic
 // link does not count as a missing folder. Root first becomes the owner of the folder above, for good. The new
 // folder then belongs to that user, and nothing the user put there can lead root elsewhere.
 func makeFolder(inbox string, s cli.Streams) error {

@@ -37,7 +37,7 @@ type display struct {
 
 func (d display) when(t time.Time) string { return d.When(d.now, t) }
 
-// at is a time within a sentence: "at 2026-03-04 12:00:00" or "3m ago".
+// at formats a time within a sentence: "at 2026-03-04 12:00:00" or "3m ago".
 func (d display) at(t time.Time) string {
 	if d.ForPeople() {
 		return words.Ago(d.now, t)
@@ -91,21 +91,20 @@ func printEach[T any](to io.Writer, all []T) error {
 	return out.Flush()
 }
 
-// failed begins the error of a verb, if there is one, with the verb.
-func failed(verb string, err error) error {
+// wrap puts the verb before its error, if there is one.
+func wrap(verb string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", verb, err)
 	}
 	return nil
 }
 
-// reportDone prints what a verb has done: v with --json, otherwise the sentence. An error says that it was done all the
-// same, so that nobody does it again.
+// reportDone prints what a verb has done: v with --json, otherwise the sentence. See [doneUntold] for the error.
 func reportDone(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error {
 	return doneUntold(program.Report(s, i.JSON, v, sentence))
 }
 
-// doneUntold is the error of a verb that has done what it was asked, and could not print that.
+// doneUntold returns the error of a verb that is done and could not print that, so that nobody does it again.
 func doneUntold(err error) error {
 	if err != nil {
 		return fmt.Errorf("it was done, and only telling so failed: %w", err)
@@ -113,9 +112,9 @@ func doneUntold(err error) error {
 	return nil
 }
 
-// nothing prints the one sentence for an empty list and for nothing to do, such as "nothing waits in PATH". It goes
+// noteNothing prints the one sentence for an empty list and for nothing to do, such as "nothing waits in PATH". It goes
 // to stderr, so that an empty list prints nothing.
-func nothing(i *cli.InboxFlags, s cli.Streams, happens string, box *inbox.Inbox) {
+func noteNothing(i *cli.InboxFlags, s cli.Streams, happens string, box *inbox.Inbox) {
 	if i.JSON {
 		return
 	}
@@ -148,8 +147,8 @@ func changing(i *cli.InboxFlags) opener {
 	return func(cli.Streams) (*inbox.Inbox, error) { return i.Open() }
 }
 
-// mending is changing once what a killed command has left undone is done, and due entries are in the inbox: a letter,
-// or an entry, may be missing until then.
+// mending is [changing] after a transaction, which completes what a killed command left undone and moves due entries to
+// the inbox. Until then a letter or an entry may be missing.
 func mending(i *cli.InboxFlags) opener {
 	return func(s cli.Streams) (*inbox.Inbox, error) {
 		box, err := i.Open()
@@ -160,21 +159,21 @@ func mending(i *cli.InboxFlags) opener {
 	}
 }
 
-// onInbox makes a verb's action: check its arguments, open its inbox, do it. An error of check points to the verb's
-// help; the others begin with verb, unless that is "".
-func onInbox(verb string, open opener, check func(args []string) error, do func(*inbox.Inbox, []string, cli.Streams) error) cli.Action {
+// onInbox returns a verb's action: check the arguments, open the inbox, act on it. An error of check points to the
+// verb's help. The others begin with verb, unless that is "".
+func onInbox(verb string, open opener, check func(args []string) error, act func(*inbox.Inbox, []string, cli.Streams) error) cli.Action {
 	return func(args []string, s cli.Streams) error {
 		if err := check(args); err != nil {
 			return cli.Usage(err)
 		}
 		box, err := open(s)
 		if err == nil {
-			err = do(box, args, s)
+			err = act(box, args, s)
 		}
 		if verb == "" {
 			return err
 		}
-		return failed(verb, err)
+		return wrap(verb, err)
 	}
 }
 
@@ -189,7 +188,7 @@ type several struct {
 	refusals, total int
 }
 
-// refuse records why a thing stays as it is. If there are several, it says so at once.
+// refuse records why a thing stays as it is. If there are several things, it prints that at once.
 func (s *several) refuse(why error) {
 	if s.refused = why; s.total > 1 {
 		s.Complain(why)
@@ -197,7 +196,7 @@ func (s *several) refuse(why error) {
 	s.refusals++
 }
 
-// verdict is the error of a verb that has refused things: the one reason, or how many of them stay as they are.
+// verdict returns the error of a verb that has refused things: the one reason, or how many of them stay as they are.
 func (s *several) verdict(what string) error {
 	if s.refusals > 0 && s.total > 1 {
 		return fmt.Errorf("%d of %d %s", s.refusals, s.total, what)
@@ -208,11 +207,10 @@ func (s *several) verdict(what string) error {
 // report prints what was done. It does not hold the lock, because a slow reader may block it.
 func (s *several) report(sentence func(inbox.Letter) string) error {
 	done := s.done
-	s.done = nil
+	if s.done = nil; s.quiet {
+		return nil
+	}
 	for _, l := range done {
-		if s.quiet {
-			break
-		}
 		if err := reportDone(s.flags, s.Streams, l, sentence(l)); err != nil {
 			return err
 		}

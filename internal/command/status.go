@@ -36,7 +36,7 @@ heartbeat status --watch`,
 		o.addColor(f)
 		return onInbox("", o.Look, cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error {
 			if o.watch {
-				return o.again(box, s)
+				return o.follow(box, s)
 			}
 			return o.once(box, s)
 		})
@@ -54,7 +54,7 @@ type status struct {
 	Inbox string `json:"inbox"` // absolute path
 	waitingEntries
 	InFlight *flying `json:"in_flight"`
-	settled
+	totals
 	holding
 	people
 	Today           *spentToday         `json:"today,omitempty"`
@@ -68,8 +68,7 @@ type status struct {
 	Asks            []asks              `json:"asks"`                      // questions for a person
 	NothingMovesFor *float64            `json:"nothing_moves_for_seconds"` // as --stall counts
 
-	// answerable says that whoever attaches can answer what the session asks.
-	answerable bool
+	answerable bool // whoever attaches can answer what the session asks
 	overdue    bool // the entry due at NextDue could not be moved to the inbox
 }
 
@@ -80,7 +79,7 @@ type waitingEntries struct {
 	NextDue     *time.Time `json:"next_due,omitempty"`
 }
 
-type settled struct {
+type totals struct {
 	DeadLetters        int        `json:"dead_letters"`      // open, but for those that a stream keeps
 	Answered           int64      `json:"answered"`          // since the journal began
 	Checked            int64      `json:"checked,omitempty"` // of these, with a check that passed
@@ -92,7 +91,7 @@ type holding struct {
 	Backoff *inbox.Backoff `json:"backoff"`
 }
 
-// people is who works on the inbox, and waits for whom.
+// people are who works on the inbox, and what waits for a person.
 type people struct {
 	Session          *lastSession  `json:"session"`
 	Waiter           *waiting      `json:"waiter"`
@@ -153,9 +152,9 @@ func (o *statusFlags) once(box *inbox.Inbox, s cli.Streams) error {
 		_, printed = io.WriteString(words.Raw(s.Out), text)
 	}
 	if err != nil && printed == nil && !o.JSON {
-		return cli.Told(cli.ExitError) // the sentence has it
+		return cli.Told(cli.ExitError) // the row "why" has the error
 	}
-	return failed("status", errors.Join(err, printed))
+	return wrap("status", errors.Join(err, printed))
 }
 
 func (o *statusFlags) text(st status, d display) (string, error) {
@@ -170,8 +169,8 @@ func (o *statusFlags) text(st status, d display) (string, error) {
 	return b.String(), err
 }
 
-// again shows the status whenever it changes. A terminal shows it in one place.
-func (o *statusFlags) again(box *inbox.Inbox, s cli.Streams) error {
+// follow shows the status whenever it changes. A terminal shows it in one place.
+func (o *statusFlags) follow(box *inbox.Inbox, s cli.Streams) error {
 	w := box.WatchAll(cli.WatchPoll)
 	defer func() { _ = w.Close() }() // only read
 	screen, _ := s.Out.(*words.Screen)
@@ -180,14 +179,14 @@ func (o *statusFlags) again(box *inbox.Inbox, s cli.Streams) error {
 		if err := box.Promote(context.Background()); err != nil {
 			s.Note("what is scheduled and due waits on: %v", err)
 		}
-		st, _ := readStatus(context.Background(), box) // the status says what is wrong
+		st, _ := readStatus(context.Background(), box) // the status itself has the error
 		shown, err := o.text(st, o.on(s.Out))
 		if err != nil || screen == nil && sameButForAges(shown, last) {
 			return err
 		}
 		last = shown
 		if screen != nil {
-			if err := screen.Control("\x1b[H\x1b[2J"); err != nil { // clear the screen, and begin at its top
+			if err := screen.Control("\x1b[H\x1b[2J"); err != nil { // clears the screen, and begins at its top
 				return err
 			}
 		}
@@ -212,13 +211,13 @@ var ages = regexp.MustCompile(`\([0-9dhms ]* ago\)|"(age|nothing_moves_for)_seco
 // statusOf is [readStatus] for other packages.
 func statusOf(ctx context.Context, box *inbox.Inbox) (any, error) { return readStatus(ctx, box) }
 
-// readStatus returns a status even if the state cannot be read, with the error.
+// readStatus returns a status, even with an error, which means that the state cannot be read.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	f := see.Look(ctx, box)
 	st := status{
 		Inbox: f.Inbox, Asks: []asks{},
 		waitingEntries: waitingEntries{Queued: f.Backlog.Entries, QueuedBytes: f.Backlog.Bytes, Scheduled: f.Scheduled.Count},
-		settled:        settled{LastAcknowledgedAt: f.Asked, Answered: f.Totals.Answered, Checked: f.Totals.Checked},
+		totals:         totals{LastAcknowledgedAt: f.Asked, Answered: f.Totals.Answered, Checked: f.Totals.Checked},
 		holding:        holding{Paused: f.Paused, Backoff: shownBackoff(f.Backoff)},
 	}
 	if f.Head != nil {

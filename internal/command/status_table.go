@@ -29,7 +29,7 @@ func (st status) table(d display) *layout.Table {
 	t := layout.NewTable(layout.Column{}, layout.Column{Text: true, Style: style})
 	row := func(name, format string, args ...any) { t.Add(name, fmt.Sprintf(format, args...)) }
 	row("inbox", "%s", st.Inbox)
-	if st.State != see.Unreadable { // nothing else is known then
+	if st.State != see.Unreadable {
 		st.rows(row, d)
 	}
 	row("why", "%s", st.Why)
@@ -133,7 +133,7 @@ type spentToday struct {
 	LimitTokens int64        `json:"limit_tokens,omitempty"`
 }
 
-// String is "3.10 of 50.00 USD", or without the limit if there is none. Tokens appear if no dollars are known, or
+// String returns "3.10 of 50.00 USD", or without the limit if there is none. Tokens appear if no dollars are known, or
 // if tokens are limited.
 func (t spentToday) String() string {
 	p := t.Price()
@@ -197,18 +197,18 @@ type taker struct {
 func (st *status) takers(box *inbox.Inbox, f see.Facts) {
 	for _, c := range f.Consumers {
 		if c.Err != nil {
-			continue // a warning says it
+			continue // a warning tells why
 		}
 		behind, err := outcomes.Behind(box, c)
 		if err != nil {
 			st.Warnings = append(st.Warnings, err.Error())
 			continue
 		}
-		of := taker{Name: c.Name, Behind: behind, Had: c.Had, LastAt: c.LastAt}
+		t := taker{Name: c.Name, Behind: behind, Had: c.Had, LastAt: c.LastAt}
 		if c.Failing != nil {
-			of.Error = words.Sentence(c.Failing.Error)
+			t.Error = words.Sentence(c.Failing.Error)
 		}
-		st.Consumers = append(st.Consumers, of)
+		st.Consumers = append(st.Consumers, t)
 	}
 }
 

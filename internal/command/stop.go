@@ -27,10 +27,10 @@ var stopVerb = cli.Verb{
 	Long: `End the launcher that works on an inbox, as SIGTERM does: it delivers nothing more,
 lets the entry in flight be answered (for --drain-timeout at the most), ends its
 session, and ends with status 0. What waits goes on waiting. stop returns once the
-launcher has ended. One that was told before is not told again.
+launcher has ended. A launcher that is ending already is not told again.
 
-With --now it does not wait for the answer. What becomes of the entry is said by the
-launcher's --on-orphan: retry gives it back, uncounted, deadletter sets it aside as
+With --now it does not wait for the answer. The launcher's --on-orphan decides what
+becomes of the entry: retry gives it back, uncounted, deadletter sets it aside as
 stopped, and drop drops it. A second SIGTERM does the same.
 
 The hook is another command, heartbeat-stop: heartbeat hook --help.
@@ -73,24 +73,24 @@ func stop(box *inbox.Inbox, i *cli.InboxFlags, o stopFlags, s cli.Streams) error
 }
 
 func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
-	its, err := launcherOf(box)
-	if err != nil || its.PID == 0 {
+	launcher, err := launcherOf(box)
+	if err != nil || launcher.PID == 0 {
 		return r, err
 	}
-	r.PID = its.PID
+	r.PID = launcher.PID
 	ctx, cancel := endOnSignal()
 	defer cancel()
-	died := machine.WatchProcess(its.PID).Died()
-	told := isTold(box, its)
-	if o.now || !told { // twice is --now
-		err = tell(its)
+	died := machine.WatchProcess(launcher.PID).Died()
+	ending := isEnding(box, launcher)
+	if o.now || !ending { // a second signal means --now
+		err = signalEnd(launcher)
 	}
 	if err == nil && o.now {
-		if err = awaitTold(ctx, box, its, told, died); err == nil {
-			err = tell(its)
+		if err = awaitEnding(ctx, box, launcher, ending, died); err == nil {
+			err = signalEnd(launcher)
 		}
 	}
-	ours := machine.Nearest(os.Getppid(), func(pid int) bool { return pid == its.PID }) != 0
+	ours := machine.Nearest(os.Getppid(), func(pid int) bool { return pid == launcher.PID }) != 0
 	if err != nil || o.noWait || ours { // the launcher waits for its session, and the session for this command
 		return r, err
 	}
@@ -112,19 +112,19 @@ const (
 	holderRest  = 50 * time.Millisecond
 )
 
-// launcherOf is the process that holds the inbox's lock, or none. It returns an error for a holder that stop may
-// not end.
+// launcherOf returns the process that holds the launcher's lock, or none. It returns an error for a holder that stop
+// may not end.
 func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	for try := range holderTries {
 		if try > 0 {
 			time.Sleep(holderRest)
 		}
-		its = machine.Entry{PID: holder(box)}
+		its = machine.Entry{PID: lockHolder(box)}
 		if its.PID == 0 {
 			return its, nil
 		}
 		its.Start = machine.ProcessStart(its.PID)
-		again := holder(box) // the number may belong to another process by now
+		again := lockHolder(box) // the number may belong to another process by now
 		if again == 0 {
 			return machine.Entry{}, nil
 		}
@@ -149,10 +149,10 @@ func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	return its, nil
 }
 
-// holder is the process that holds the launcher's lock, 0 for none, and -1 if unknown. A lock that is held but not
-// listed belongs to another container, whose process ids mean nothing here. Only where the system lists no locks
-// (macOS) the holder's sign counts.
-func holder(box *inbox.Inbox) int {
+// lockHolder returns the process that holds the launcher's lock, 0 for none, and -1 if unknown. A lock that is held but
+// not listed belongs to another container, whose process ids mean nothing here. The holder's sign counts only where the
+// system lists no locks (macOS).
+func lockHolder(box *inbox.Inbox) int {
 	if l := see.LauncherOf(box); l != nil {
 		return l.PID
 	}
@@ -171,34 +171,38 @@ func holder(box *inbox.Inbox) int {
 	return -1
 }
 
-// tell sends a launcher the signal to end, but never a process that reused its id. A launcher that has just ended
+// signalEnd sends a launcher the signal to end, but never a process that reused its id. A launcher that has just ended
 // needs no signal.
-func tell(its machine.Entry) error {
-	if err := guardian.Send(its, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
-		return fmt.Errorf("signal the launcher, process %d: %w: run this as its user", its.PID, err)
+func signalEnd(launcher machine.Entry) error {
+	if err := guardian.Send(launcher, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("signal the launcher, process %d: %w: run this as its user", launcher.PID, err)
 	}
 	return nil
 }
 
 const (
-	// toldPoll is how often to check that a launcher has noted the first signal, because two signals at once count
+	// endingPoll is how often to check that a launcher has noted the first signal, because two signals at once count
 	// as one.
-	toldPoll = 5 * time.Millisecond
-	// toldPatience is how long that may take.
-	toldPatience = 5 * time.Second
+	endingPoll = 5 * time.Millisecond
+	// endingPatience is how long that may take.
+	endingPatience = 5 * time.Second
 )
 
-// isTold reports whether the launcher has noted an order to end, by its own sign: one killed before may have left another.
-func isTold(box *inbox.Inbox, its machine.Entry) bool {
+// isEnding reports whether the launcher has noted an order to end in its sign. The sign of another launcher, which was
+// killed, does not count.
+func isEnding(box *inbox.Inbox, launcher machine.Entry) bool {
 	sign := see.SignOf(box)
-	return sign[0] == strconv.Itoa(its.PID) && strings.HasPrefix(sign[1], "it ends")
+	return sign[0] == strconv.Itoa(launcher.PID) && strings.HasPrefix(sign[1], "it ends")
 }
 
-func awaitTold(ctx context.Context, box *inbox.Inbox, its machine.Entry, before bool, died <-chan struct{}) error {
-	for give := time.Now().Add(toldPatience); ctx.Err() == nil && time.Now().Before(give) && (before || !isTold(box, its)); {
+// awaitEnding waits until the launcher has noted the signal. If it was ending before, its sign cannot tell, so the wait
+// takes all of endingPatience, unless the launcher dies.
+func awaitEnding(ctx context.Context, box *inbox.Inbox, launcher machine.Entry, before bool, died <-chan struct{}) error {
+	deadline := time.Now().Add(endingPatience)
+	for ctx.Err() == nil && time.Now().Before(deadline) && (before || !isEnding(box, launcher)) {
 		select {
-		case <-time.After(toldPoll):
-		case <-died: // it was told before, by more than --timeout
+		case <-time.After(endingPoll):
+		case <-died:
 			return nil
 		case <-ctx.Done():
 		}

@@ -87,7 +87,7 @@ func help(in io.Reader, out io.Writer) error {
 		}
 	}()
 	news := box.WatchAll(lookEvery)
-	defer func() { _ = news.Close() }() // only read
+	defer func() { _ = news.Close() }()                          // only read
 	note := func(text string) { _, _ = fmt.Fprintln(out, text) } // the keeper may be gone
 	watch(ctx, box, o.Options, news.C, sayings, note)
 	return nil

@@ -89,7 +89,7 @@ func stateFiles(e *examination) string {
 		}
 		if err != nil {
 			of, _ := disk.StatName(path) // zeros stand for what cannot be read
-			if owner, is := e.anothers(err); is && of.UID == owner {
+			if owner, is := e.foreignOwner(err); is && of.UID == owner {
 				e.fail(asOwner(owner), "user %d may not read and write %s (mode %04o, owner %d): %v", os.Geteuid(), path, of.Mode, of.UID, err)
 				continue
 			}
@@ -103,7 +103,7 @@ func stateFiles(e *examination) string {
 		switch of := f.Info(); {
 		case of.Links > 1:
 			e.warn(quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path)+", while no session runs",
-				"%s has %d names: what is written to it is in the other file as well, so that a backup with cp -al is none of it", path, of.Links)
+				"%s has %d names: what is written to it is in the other file as well, so that a copy made with cp -al is no backup", path, of.Links)
 		case of.Mode != 0o600:
 			e.warn(quote("chmod", "600", path), "%s has mode %04o: it holds prompts and replies, and is made with 0600", path, of.Mode)
 		}
@@ -114,9 +114,9 @@ func stateFiles(e *examination) string {
 	return fmt.Sprintf("%d in %s: regular files, mode 0600, of the right user", found, filepath.Dir(e.inbox))
 }
 
-// anothers reports whether a permission is missing because the inbox's directory is another user's, and whose it is.
-// Nothing is wrong with the files then, and nobody should take them away.
-func (e *examination) anothers(err error) (owner uint32, is bool) {
+// foreignOwner returns the owner of the inbox's directory, and whether a permission is missing because that is another
+// user. Nothing is wrong with the files then, and nobody should take them away.
+func (e *examination) foreignOwner(err error) (owner uint32, is bool) {
 	of, failed := disk.StatDir(filepath.Dir(e.inbox))
 	return of.UID, failed == nil && errors.Is(err, fs.ErrPermission) && of.UID != uint32(os.Geteuid())
 }
@@ -132,7 +132,7 @@ func fileSystem(e *examination) string {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return e.unseen("see the line about the directory", fmt.Errorf("statfs %s: %w", dir, err))
 	}
-	return e.judge(dir, st)
+	return e.checkFileSystem(dir, st)
 }
 
 // farAway names the file systems, by their magic numbers on Linux, on which a lock and a sync promise less than on
@@ -148,7 +148,7 @@ var inMemory = []uint32{0x01021994, 0x858458f6}
 // readOnly is the mount flag of a read-only file system, on Linux and on macOS.
 const readOnly = 1
 
-func (e *examination) judge(dir string, st unix.Statfs_t) string {
+func (e *examination) checkFileSystem(dir string, st unix.Statfs_t) string {
 	const elsewhere = "choose an inbox on a local disk"
 	kind := uint32(st.Type)
 	if name := farAway[kind]; name != "" {
@@ -236,7 +236,7 @@ func state(e *examination) string {
 	case errors.Is(err, inbox.ErrOtherInbox):
 		e.fail("give each inbox a directory of its own", "%v", err)
 	case err != nil:
-		if owner, is := e.anothers(err); is {
+		if owner, is := e.foreignOwner(err); is {
 			e.fail(asOwner(owner), "%v", err)
 			break
 		}
@@ -274,13 +274,13 @@ func prices(e *examination) string {
 	}
 	check := book.Check{}
 	_, _ = book.Lines(e.box, func(l price.Line) { check.Add(&l) }) // other checks report the files
-	if says := check.Sentence(); says != "" {
-		e.warn(fix, "%s", says)
+	if sentence := check.Sentence(); sentence != "" {
+		e.warn(fix, "%s", sentence)
 	}
 	return ""
 }
 
-// runs looks at the runs that the inbox drives, as a step would.
+// runs checks the runs that the inbox drives, as a step would.
 func runs(e *examination) string {
 	driven, strange, _ := e.Driven(e.box) // the checks of the directory report the error
 	for _, name := range strange {
@@ -294,7 +294,7 @@ func runs(e *examination) string {
 			_, err = r.State()
 		}
 		switch {
-		case d.Done && errors.Is(err, run.ErrNoRun): // whoever puts it away does no harm
+		case d.Done && errors.Is(err, run.ErrNoRun): // a run that is done may be removed
 		case errors.Is(err, run.ErrCorrupt):
 			repair := quote("heartbeat", "orchestrate", "--inbox", e.inbox, "--run", d.Dir, "--repair", "--once")
 			e.fail(repair+" (it drops what cannot be read, and keeps the old journal)", "%v", err)
@@ -313,11 +313,11 @@ func runs(e *examination) string {
 // babysitterWait is how long each command may take to print its version. npx may have to fetch it first.
 const babysitterWait = 90 * time.Second
 
-// babysitters asks each command that drives runs of the inbox for its version. Runs that no hook drives are assumed
+// babysitters checks the version of each command that drives runs of the inbox. Runs that no hook drives are assumed
 // to use the default command.
 func babysitters(e *examination) string {
 	var commands [][]string
-	var said []string
+	var versions []string
 	for _, w := range e.related("", same) {
 		known := func(command []string) bool { return slices.Equal(command, w.hook.Runs.Command) }
 		if w.err == nil && len(w.hook.Runs.Dirs) > 0 && !slices.ContainsFunc(commands, known) {
@@ -330,10 +330,10 @@ func babysitters(e *examination) string {
 		}
 	}
 	for _, command := range commands {
-		note := "" // on the version, for a person
+		note := "" // about the version
 		ctx, stop := context.WithTimeout(context.Background(), babysitterWait)
-		asked := babysitter.CLI{Command: command, Note: func(format string, args ...any) { note = fmt.Sprintf(format, args...) }}
-		version, err := asked.Version(ctx)
+		cli := babysitter.CLI{Command: command, Note: func(format string, args ...any) { note = fmt.Sprintf(format, args...) }}
+		version, err := cli.Version(ctx)
 		stop()
 		switch {
 		case err != nil:
@@ -341,8 +341,8 @@ func babysitters(e *examination) string {
 		case note != "":
 			e.warn("install the version that it names", "%s", note)
 		default:
-			said = append(said, fmt.Sprintf("%s is version %s", words.Shell(command...), version))
+			versions = append(versions, fmt.Sprintf("%s is version %s", words.Shell(command...), version))
 		}
 	}
-	return strings.Join(said, ", ")
+	return strings.Join(versions, ", ")
 }

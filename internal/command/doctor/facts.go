@@ -35,7 +35,7 @@ type Input struct {
 	Hooks func(ctx context.Context, command, env []string, dir string) ([]client.CodexHook, error)
 }
 
-// examination holds the facts, which are gathered once, and what the checks find in them.
+// examination holds the facts, which are gathered once, and the findings.
 type examination struct {
 	Input
 	program program
@@ -58,7 +58,7 @@ func Run(in Input) []Check {
 	e, sessions := &examination{Input: in, inbox: in.Inbox}, ofClaude
 	if in.Codex {
 		sessions = ofCodex
-		e.askCodex()
+		e.loadCodexHooks()
 	} else {
 		e.program = in.programOf("claude")
 		e.account = readAccount(in)
@@ -87,7 +87,7 @@ func Run(in Input) []Check {
 		e.open()
 		e.besides = e.wiredBesides()
 	}
-	e.look(sessions)
+	e.check(sessions)
 	return e.found
 }
 
@@ -100,7 +100,7 @@ func (e *examination) open() {
 
 func (e *examination) beside(name string) string { return filepath.Join(filepath.Dir(e.inbox), name) }
 
-// variable returns the shell's value. The last assignment counts.
+// variable returns the value of a variable in the shell. The last assignment counts.
 func (in Input) variable(name string) string {
 	for _, kv := range slices.Backward(in.Environ) {
 		if value, ok := strings.CutPrefix(kv, name+"="); ok {
@@ -144,8 +144,8 @@ func (e *examination) effective(name string) string {
 	return e.variable(name)
 }
 
-// placesLooked says where hooks were looked for.
-func (e *examination) placesLooked() string {
+// searched describes where hooks were looked for.
+func (e *examination) searched() string {
 	switch {
 	case e.Codex && e.program.hooks == 0:
 		return "Codex has no hooks for " + e.Project + ", or they are disabled ([features] hooks = false in a config.toml), or the folder is not trusted"

@@ -29,7 +29,7 @@ func TestFileSystem(t *testing.T) {
 		w := newWorld(t)
 		e := &examination{Input: w.Input, inbox: w.Inbox}
 		e.open()
-		e.judge("/box", st)
+		e.checkFileSystem("/box", st)
 		if state, text, _ := strings.Cut(says, " "); state == "" {
 			assert.Empty(t, e.found)
 		} else if assert.Len(t, e.found, 1, says) {

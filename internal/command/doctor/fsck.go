@@ -33,7 +33,7 @@ const (
 	forgetting                // by removing files that nothing refers to
 )
 
-// mend says how the last finding is mended.
+// mend sets how the last finding is mended.
 func (e *examination) mend(m mending) { e.found[len(e.found)-1].mend = m }
 
 // Mended is the state of a finding that [Repair] has mended.
@@ -57,19 +57,19 @@ func Fsck(ctx context.Context, in Input, box *inbox.Inbox) []Check {
 	return e.found
 }
 
-// fsck looks once. moved says that somebody committed meanwhile.
+// fsck looks once. moved is whether somebody committed meanwhile.
 func (in Input) fsck(box *inbox.Inbox) (e *examination, moved bool) {
 	e = &examination{Input: in, inbox: box.Path(), box: box}
-	e.look(ofFsck)
+	e.check(ofFsck)
 	v, err := box.View()
 	if err != nil {
 		e.as("entries").unseen("see the checks of the state", err)
 		return e, false
 	}
 	defer v.Close() // only read
-	told, err := v.Told()
+	last, err := v.Told()
 	if err == nil {
-		err = e.checkEntries(v, told)
+		err = e.checkEntries(v, last)
 	}
 	if err != nil {
 		e.as("entries").unseen("see the line about that file", err)
@@ -79,24 +79,22 @@ func (in Input) fsck(box *inbox.Inbox) (e *examination, moved bool) {
 		return e, true
 	}
 	now, err := after.Told()
-	return e, errors.Join(err, after.Close()) != nil || now.Seq != told.Seq || v.Settling()
+	return e, errors.Join(err, after.Close()) != nil || now.Seq != last.Seq || v.Settling()
 }
 
-// check collects the claims of one look at the entries.
-type check struct {
+// entryCheck collects the claims of one look at the entries.
+type entryCheck struct {
 	*examination
 	claims
-	view *inbox.View
-	say  inbox.Told
-	// repair is the command that mends what a commit can.
-	repair string
-	// waits are the ids of the entries that runs wait for.
-	waits map[string]bool
+	view   *inbox.View
+	last   inbox.Told      // what the last commit knows
+	repair string          // the command that mends what a commit can
+	waits  map[string]bool // the ids of the entries that runs wait for
 }
 
-// checkEntries compares what the files say about each entry.
-func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
-	c := &check{examination: e, view: v, say: say, repair: quote("heartbeat", "fsck", "--inbox", e.inbox, "--repair"), waits: map[string]bool{}}
+// checkEntries compares what the files say about each entry. last is what the last commit knows.
+func (e *examination) checkEntries(v *inbox.View, last inbox.Told) error {
+	c := &entryCheck{examination: e, view: v, last: last, repair: quote("heartbeat", "fsck", "--inbox", e.inbox, "--repair"), waits: map[string]bool{}}
 	before := len(e.found)
 	if v.Settling() {
 		e.as("journal").warn(c.repair, "the last commit has not reached the files beside %s, as a kill leaves it: whoever works on it next finishes that", e.inbox)
@@ -112,8 +110,8 @@ func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
 			c.waits[id] = true
 		}
 	}
-	for _, look := range []func() error{c.queueFile, c.results, c.deadLetters, c.events, c.schedule} {
-		if err := look(); err != nil {
+	for _, claim := range []func() error{c.queueFile, c.results, c.deadLetters, c.events, c.schedule} {
+		if err := claim(); err != nil {
 			return err
 		}
 	}
@@ -137,8 +135,8 @@ func (e *examination) checkEntries(v *inbox.View, say inbox.Told) error {
 	}
 	if len(e.found) == before {
 		n := 0
-		for _, of := range c.claims {
-			n += len(of)
+		for _, part := range c.claims {
+			n += len(part)
 		}
 		e.as("entries").note(OK, "", words.Count(n, "line says", "lines say")+" where entries are: each entry is in one place")
 	}
@@ -153,7 +151,7 @@ func (e *examination) as(id string) *examination {
 
 // queueFile claims those lines of the inbox itself that belong to one entry only, because `send` wrote an id and the
 // time into them.
-func (c *check) queueFile() (err error) {
+func (c *entryCheck) queueFile() (err error) {
 	f, err := disk.OpenForeign(c.inbox, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -177,25 +175,25 @@ func (c *check) queueFile() (err error) {
 			return true
 		})
 	}
-	if c.say.Whole {
-		err = visit(c.say.From, min(c.view.Cursor(), f.Info().Size), settled)
+	if c.last.Whole {
+		err = visit(c.last.From, min(c.view.Cursor(), f.Info().Size), settled)
 	}
-	return errors.Join(err, visit(c.say.Waits, f.Info().Size, queued))
+	return errors.Join(err, visit(c.last.Waits, f.Info().Size, queued))
 }
 
 // outcome claims what became of an entry. A line without an id and a sending time may have a twin with the same
 // bytes, and an unreadable line that was set aside keeps neither, so both count as told.
-func (c *check) outcome(m gjson.Result, place uint64) {
+func (c *entryCheck) outcome(m gjson.Result, place uint64) {
 	if m.Get("id").String() == "" || !m.Get("metadata.sent_at").Exists() {
 		place = told
 	}
 	c.add(m.Get("entry_id").String(), place)
 }
 
-func (c *check) results() error {
+func (c *entryCheck) results() error {
 	beyond, path := 0, c.box.ResultsPath()
 	err := c.each("results", path, func(start int64, _ []byte, m gjson.Result) bool {
-		if start >= c.say.Results {
+		if start >= c.last.Results {
 			beyond++
 		}
 		c.outcome(m, answered)
@@ -205,14 +203,14 @@ func (c *check) results() error {
 		return m.Get("entry_id").Exists()
 	})
 	if beyond > 0 && err == nil {
-		c.warn("have it looked up which entries were answered: "+c.repair, "%s from byte %d of %s on: the last commit knows of none there, so the state beside them is an older one, or somebody else wrote them", words.Count(beyond, "result stands", "results stand"), c.say.Results, path)
+		c.warn("look up which entries were answered: "+c.repair, "%s from byte %d of %s on: the last commit knows of none there, so the state beside them is an older one, or somebody else wrote them", words.Count(beyond, "result stands", "results stand"), c.last.Results, path)
 		c.mend(passing)
 	}
 	return err
 }
 
 // deadLetters claims what was set aside. For a run, a dead letter is an outcome.
-func (c *check) deadLetters() error {
+func (c *entryCheck) deadLetters() error {
 	missing := map[string]string{} // files that open letters name, by letter
 	err := c.each("dead-letters", c.box.DeadLetterPath(), func(_ int64, line []byte, m gjson.Result) bool {
 		if m.Get("letter").Exists() && !m.Get("reason").Exists() {
@@ -241,7 +239,7 @@ func (c *check) deadLetters() error {
 	return err
 }
 
-func (c *check) events() error {
+func (c *entryCheck) events() error {
 	return c.each("events", c.box.EventsPath(), func(_ int64, _ []byte, m gjson.Result) bool {
 		switch inbox.EventKind(m.Get("event").String()) {
 		case inbox.EventScheduled, inbox.EventRedelivered, inbox.EventSaid, inbox.EventProgress, inbox.EventContested, inbox.EventFailed:
@@ -255,7 +253,7 @@ func (c *check) events() error {
 // overdue is how late a scheduled entry may be while a session waits.
 const overdue = time.Minute
 
-func (c *check) schedule() error {
+func (c *entryCheck) schedule() error {
 	waiting, err := c.box.Scheduled()
 	late, since := 0, time.Time{}
 	for _, s := range waiting {
@@ -278,7 +276,7 @@ func (c *check) schedule() error {
 const longest = 1 << 20
 
 // each visits the lines of a file that heartbeat appends to, and reports the lines that are not heartbeat's.
-func (c *check) each(id, path string, visit func(start int64, line []byte, m gjson.Result) bool) error {
+func (c *entryCheck) each(id, path string, visit func(start int64, line []byte, m gjson.Result) bool) error {
 	c.id = id
 	foreign, first := 0, int64(0)
 	err := eachLine(path, func(start int64, line []byte, whole bool) {

@@ -27,17 +27,16 @@ type claims [256][]uint64
 
 func (c *claims) add(entryID string, place uint64) {
 	if key, err := strconv.ParseUint(entryID[:min(16, len(entryID))], 16, 64); err == nil {
-		of := &c[key>>56]
-		*of = append(*of, key&^(places-1)|place)
+		c[key>>56] = append(c[key>>56], key&^(places-1)|place)
 	}
 }
 
 // mostNamed is how many entries each kind of finding names.
 const mostNamed = 5
 
-// outOfPlace finds entries that are in more than one place, or in none.
-func (c *check) outOfPlace() {
-	of := map[string][]string{} // names, by what is wrong
+// outOfPlace reports entries that are in more than one place, or in none.
+func (c *entryCheck) outOfPlace() {
+	named := map[string][]string{} // by what is wrong
 	count := map[string]int{}
 	for _, all := range c.claims {
 		slices.Sort(all)
@@ -52,20 +51,20 @@ func (c *check) outOfPlace() {
 				continue
 			}
 			if count[wrong]++; count[wrong] <= mostNamed {
-				of[wrong] = append(of[wrong], fmt.Sprintf("%016x", key)[:12])
+				named[wrong] = append(named[wrong], fmt.Sprintf("%016x", key)[:12])
 			}
 		}
 	}
-	for _, wrong := range slices.Sorted(maps.Keys(of)) {
-		names := strings.Join(of[wrong], ", ")
+	for _, wrong := range slices.Sorted(maps.Keys(named)) {
+		names := strings.Join(named[wrong], ", ")
 		if more := count[wrong] - mostNamed; more > 0 {
 			names += fmt.Sprintf(" and %d more", more)
 		}
-		look, by := quote("heartbeat", "log", "--inbox", c.inbox, of[wrong][0]), byHand
-		fix := look + " shows where, and `heartbeat dead-letter` and `heartbeat cancel` take one away"
+		log, by := quote("heartbeat", "log", "--inbox", c.inbox, named[wrong][0]), byHand
+		fix := log + " shows where, and `heartbeat dead-letter` and `heartbeat cancel` take one away"
 		switch wrong {
 		case nowhere:
-			fix = look + " shows what is known; send it again if it is still wanted"
+			fix = log + " shows what is known; send it again if it is still wanted"
 		case waitsToo:
 			fix, by = c.repair+", and it is passed without a turn", passing
 		}
@@ -79,7 +78,7 @@ const (
 	waitsToo = "it waits in the inbox, and was settled before: it would be done again"
 )
 
-// wrongPlaces says what is wrong with an entry, given how often it is in each place, or returns "".
+// wrongPlaces returns what is wrong with an entry that is in each place n times, or "".
 func wrongPlaces(n [places]int) string {
 	open := max(0, n[setAside]-n[dealtWith])
 	live := n[queued] + n[inFlight] + n[scheduled]

@@ -22,11 +22,11 @@ type wire struct {
 	hook  hook.Flags
 	err   error            // why the flags cannot be parsed
 	inbox string           // absolute, "" if unknown
-	codex client.CodexHook // what Codex says about it
+	codex client.CodexHook // as Codex lists it
 }
 
-// askCodex asks Codex which hooks it has.
-func (e *examination) askCodex() {
+// loadCodexHooks adds the hooks that Codex lists.
+func (e *examination) loadCodexHooks() {
 	if e.program = e.programOf("codex"); e.program.path == "" {
 		return
 	}
@@ -41,7 +41,7 @@ func (e *examination) askCodex() {
 	}
 }
 
-// addWire adds a hook, and finds out what it would do.
+// addWire adds a hook, with its flags and its inbox.
 func (e *examination) addWire(w *wire) {
 	named := w.Inbox
 	if w.Exact {
@@ -82,7 +82,7 @@ type relation uint8
 const (
 	other relation = iota
 	same
-	untold // the file does not say
+	untold // the file does not tell
 )
 
 func (e *examination) relate(w *wire) relation {

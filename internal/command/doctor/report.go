@@ -19,7 +19,7 @@ const (
 	Fail = "fail" // work would be lost or stop
 )
 
-// Check is what one look found.
+// Check is a finding, or the evidence that all is well.
 type Check struct {
 	Name     string `json:"check"`
 	State    string `json:"state"` // "ok", "warn", "fail"; of "fsck --repair" also "mended"
@@ -64,7 +64,7 @@ var stateStyles = map[string]layout.Style{OK: layout.Green, Mended: layout.Green
 
 func quote(line ...string) string { return words.Shell(line...) }
 
-// scope says what a check belongs to.
+// scope is what a check belongs to, and what it needs.
 type scope uint8
 
 const (
@@ -73,21 +73,21 @@ const (
 	ofFsck                     // the files beside an inbox: see [Fsck]
 	// ofBox marks a check that needs to know the inbox.
 	ofBox
-	// ofState marks one that needs to read what is beside the inbox. Where that cannot be, another check says why.
+	// ofState marks a check that needs to read what is beside the inbox. If that cannot be read, another check tells why.
 	ofState
-	// ofWiring marks a check of what is wired for sessions of the project. It is skipped where heartbeat-launch
-	// wires each session, and where Codex does not list its hooks.
+	// ofWiring marks a check of what is wired for sessions of the project. It is skipped if heartbeat-launch wires each
+	// session, and if Codex does not list its hooks.
 	ofWiring
 )
 
 type row struct {
 	id string
 	of scope
-	// looks says what the check looks at, as docs/operate.md words it.
-	looks string
-	// judge adds findings by warn and fail. If it adds none, it returns the evidence that all is well, or "" to
+	// about is what the check looks at, as docs/operate.md words it.
+	about string
+	// check adds findings by warn and fail. If it adds none, it returns the evidence that all is well, or "" to
 	// report nothing.
-	judge func(*examination) (well string)
+	check func(*examination) (well string)
 }
 
 // table returns all checks in the order in which they are shown.
@@ -120,8 +120,8 @@ func table() []row {
 	}
 }
 
-// look makes the checks of a scope.
-func (e *examination) look(of scope) {
+// check makes the checks of a scope.
+func (e *examination) check(of scope) {
 	for _, r := range table() {
 		if r.of&of == 0 || r.of&ofBox != 0 && e.inbox == "" || r.of&ofState != 0 && e.box == nil ||
 			r.of&ofWiring != 0 && (e.Launched || e.Codex && (e.program.path == "" || e.program.err != nil)) {
@@ -129,7 +129,7 @@ func (e *examination) look(of scope) {
 		}
 		e.id = r.id
 		before := len(e.found)
-		if well := r.judge(e); well != "" && len(e.found) == before {
+		if well := r.check(e); well != "" && len(e.found) == before {
 			e.note(OK, "", well)
 		}
 	}
@@ -149,7 +149,7 @@ func (e *examination) fail(fix, format string, args ...any) string {
 	return e.note(Fail, fix, fmt.Sprintf(format, args...))
 }
 
-// unseen reports what could not be looked at.
+// unseen reports what could not be read.
 func (e *examination) unseen(fix string, err error) string {
 	return e.fail(fix, "could not be looked at: %v", err)
 }

@@ -85,7 +85,7 @@ func TestTableOfTheDocs(t *testing.T) {
 	for _, r := range table() {
 		client := map[scope]string{ofClaude: " (Claude Code)", ofCodex: " (Codex)"}[r.of&(ofClaude|ofCodex)]
 		fsck := map[bool]string{true: " *"}[r.of&ofFsck != 0]
-		want = append(want, "- `"+r.id+"`"+fsck+": "+r.looks+client)
+		want = append(want, "- `"+r.id+"`"+fsck+": "+r.about+client)
 	}
 	assert.Equal(t, strings.Join(want, "\n"), doctors)
 }

@@ -174,7 +174,7 @@ func environment(e *examination) string {
 // program is the client that a session started from here would run.
 type program struct {
 	path    string // "" for none
-	says    string // its version, as it prints it
+	version string // as the client prints it
 	release settings.Release
 	err     error // why release is unknown, or Codex did not list its hooks
 	hooks   int   // how many hooks of any kind Codex has
@@ -195,13 +195,13 @@ func (in Input) programOf(name string) (p program) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	switch p.says = strings.TrimSpace(string(out)); {
+	switch p.version = strings.TrimSpace(string(out)); {
 	case ctx.Err() != nil:
 		p.err = fmt.Errorf("run %s --version: it took too long", p.path)
 	case err != nil:
 		p.err = fmt.Errorf("run %s --version: %w: %s", p.path, err, bytes.TrimSpace(stderr.Bytes()))
 	case !in.Codex:
-		p.release, p.err = settings.ParseRelease(p.says)
+		p.release, p.err = settings.ParseRelease(p.version)
 	}
 	return p
 }
@@ -214,13 +214,13 @@ func clientRelease(e *examination) string {
 	case p.path == "":
 		return e.fail("install Claude Code, or put it on the PATH", "there is no claude on the PATH")
 	case e.Codex && p.err != nil:
-		e.fail("see to that, then look again", "%s: %v", cmp.Or(p.says, p.path), p.err)
+		e.fail("see to that, then look again", "%s: %v", cmp.Or(p.version, p.path), p.err)
 	case e.Codex:
-		return fmt.Sprintf("%s is %s, and says which hooks it has", p.path, cmp.Or(p.says, "of an unknown release"))
+		return fmt.Sprintf("%s is %s, and says which hooks it has", p.path, cmp.Or(p.version, "of an unknown release"))
 	case p.err != nil:
 		e.warn("see what `"+quote(p.path, "--version")+"` says", "the release of %s is not known: %v", p.path, p.err)
 	}
-	// Without an inbox any hook may be the one.
+	// Without a known inbox any hook may serve it.
 	args := slices.ContainsFunc(e.wires, func(w *wire) bool { return len(w.Args) > 0 && e.relate(w) != other })
 	switch lacks := strings.Join(p.release.Lacks(), "; "); {
 	case p.err != nil:

@@ -32,7 +32,7 @@ func settingsFiles(e *examination) string {
 		}
 	}
 	if len(read) == 0 {
-		return "there is no settings file: " + e.placesLooked()
+		return "there is no settings file: " + e.searched()
 	}
 	return "read " + strings.Join(read, ", ")
 }
@@ -60,11 +60,11 @@ func wired(e *examination) string {
 	case len(stops) == 0 && len(unclear) > 0:
 		return e.warn("name the inbox by its whole path in it", "whether this serves %s cannot be told: %s", e.show(e.inbox), e.where(unclear[0]))
 	case len(stops) == 0:
-		return e.fail(e.install(), "no hook of Stop serves %s: %s", e.show(e.inbox), e.placesLooked())
+		return e.fail(e.install(), "no hook of Stop serves %s: %s", e.show(e.inbox), e.searched())
 	}
 	for _, w := range stops {
-		if form := e.form(w); form != "" {
-			e.fail(e.install(w), "%s %s", e.where(w), form)
+		if fault := e.fault(w); fault != "" {
+			e.fail(e.install(w), "%s %s", e.where(w), fault)
 		}
 	}
 	rivals := stops
@@ -97,7 +97,7 @@ func wired(e *examination) string {
 	return e.where(e.distinct(stops)[0]...) + how
 }
 
-// noInbox says why the inbox is unknown.
+// noInbox reports why the inbox is unknown.
 func (e *examination) noInbox() string {
 	const fix = "name it: heartbeat doctor --inbox PATH"
 	if several := e.wiredInboxes(); len(several) > 1 {
@@ -110,17 +110,17 @@ func (e *examination) noInbox() string {
 	if e.Codex {
 		next += " --launcher && heartbeat install --agent codex"
 	}
-	return e.fail("in "+e.Project+": "+next, "no hook of Stop runs heartbeat-stop: %s", e.placesLooked())
+	return e.fail("in "+e.Project+": "+next, "no hook of Stop runs heartbeat-stop: %s", e.searched())
 }
 
-// wiredBesides says what wires the inbox without a settings file, "" for nothing. That is heartbeat's plugin for
+// wiredBesides describes what wires the inbox without a settings file, "" for nothing. That is heartbeat's plugin for
 // Claude Code, beside which a hook would be a second one, or heartbeat-launch, which wires its own sessions.
 func (e *examination) wiredBesides() string {
 	served := cmp.Or(e.effective(cli.InboxVariable), cli.DefaultInbox)
 	if !filepath.IsAbs(served) {
 		served = filepath.Join(e.Project, served)
 	}
-	decided := false // the strongest file that names the plugin says whether it is on
+	decided := false // by the strongest file that names the plugin
 	for _, s := range slices.Backward(e.sources) {
 		for name, on := range s.content.Plugins {
 			if plugin, _, _ := strings.Cut(name, "@"); plugin != "heartbeat" || decided {
@@ -142,8 +142,8 @@ func (e *examination) wiredBesides() string {
 	return "heartbeat-launch wires the hook for its own sessions (--inbox " + e.show(e.inbox) + "), and has done so: " + now
 }
 
-// form says what is wrong with the way the client runs a hook, or returns "".
-func (e *examination) form(w *wire) string {
+// fault returns what is wrong with the way the client runs a hook, or "".
+func (e *examination) fault(w *wire) string {
 	switch waits := w.rewakes() && waitsAfter(w.Event); {
 	case w.Skipped:
 		return "has a timeout that is no number above 0: Claude Code skips the hook"
@@ -157,7 +157,7 @@ func (e *examination) form(w *wire) string {
 	return ""
 }
 
-// lost says what is lost without the hook of an event.
+// lost has what is lost without the hook of an event.
 var lost = map[string]string{
 	settings.StopFailure:      "why a turn failed is not known, and with --rewake nothing wakes the session after it",
 	settings.SessionStart:     "whether a session lives is not known, and with --rewake it is woken only after its first turn",
@@ -181,9 +181,9 @@ func events(e *examination) string {
 	for _, event := range wanted[1:] {
 		mine, bad := e.related(event, same), false
 		for _, w := range mine {
-			if form := e.form(w); form != "" {
+			if fault := e.fault(w); fault != "" {
 				bad = true
-				e.fail(e.install(w), "%s %s", e.where(w), form)
+				e.fail(e.install(w), "%s %s", e.where(w), fault)
 			}
 		}
 		needed := waking && (event == settings.UserPromptSubmit || waitsAfter(event))
@@ -207,10 +207,10 @@ func events(e *examination) string {
 	return strings.Join(there, ", ") + " are wired as well"
 }
 
-// rewire returns how to have the project's sessions work on the project's own inbox where they work on another, as in
-// a copy of the project that the hook was wired for; else "".
+// rewire returns the command that makes the project's sessions work on the project's own inbox. It returns "" unless
+// they work on another one, as in a copy of the project that the hook was wired for.
 func (e *examination) rewire() string {
-	stops := slices.DeleteFunc(e.related(settings.Stop, same), func(w *wire) bool { // those for all projects mean it
+	stops := slices.DeleteFunc(e.related(settings.Stop, same), func(w *wire) bool { // a hook for all projects is meant so
 		return !strings.HasPrefix(w.file.Path, e.Project+string(filepath.Separator))
 	})
 	if e.Inbox != "" || e.Found == "" || len(stops) == 0 || inbox.SameInbox(e.Found, e.inbox) {
@@ -293,9 +293,9 @@ func binary(e *examination) string {
 // install sets a year.
 const shortStay = 24 * time.Hour
 
-func timeout(e *examination) (said string) {
+func timeout(e *examination) (well string) {
 	for _, w := range e.takers() {
-		if w.err != nil || e.form(w) != "" {
+		if w.err != nil || e.fault(w) != "" {
 			continue // other checks report it
 		}
 		limit, stated, idle := w.Timeout, fmt.Sprintf("timeout %s", w.Timeout), time.Duration(w.hook.Idle)
@@ -307,18 +307,18 @@ func timeout(e *examination) (said string) {
 		case w.rewakes() && limit < shortStay:
 			e.fail(e.install(w), "%s in the background: the client ends it then, and nothing wakes the session any more", place)
 		case w.rewakes():
-			said = fmt.Sprintf("each hook in the background has at least %s to wait for an entry", shortStay)
+			well = fmt.Sprintf("each hook in the background has at least %s to wait for an entry", shortStay)
 		case w.Exact && limit <= w.hook.Orphan.Checks.Longest():
 			e.fail(e.install(w), "%s and its checks may take %s: the client ends them first, and their entries are not answered", place, w.hook.Orphan.Checks.Longest())
 		case persists && limit <= idle:
 			e.fail(e.install(w), "%s and waits %s for an entry: the client ends it first, and the session stops", place, idle)
 		case persists:
-			said = fmt.Sprintf("%s and waits %s for an entry", place, idle)
+			well = fmt.Sprintf("%s and waits %s for an entry", place, idle)
 		case w.Exact:
-			said = place + ", and never waits for an entry"
+			well = place + ", and never waits for an entry"
 		}
 	}
-	return said
+	return well
 }
 
 // defaultTimeout is what the client gives a hook that states none.

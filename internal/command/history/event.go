@@ -43,8 +43,8 @@ type Event struct {
 	order time.Time // where an event without a time belongs, zero: at the end
 	began time.Time // of an end: when its delivery began
 	text  string    // the shortened text of a queued entry
-	start int64     // where a queued entry stands
-	told  bool      // the queue, or the entry's dead letter, has reported it, now or before the log was opened
+	start int64     // the offset of a queued entry
+	told  bool      // the queue, or the entry's dead letter, has reported it, perhaps before the log was opened
 }
 
 // Outcome names the entry whose price the event shows, by its entry id and the commit of its first delivery. Events
@@ -56,22 +56,21 @@ func (e Event) Outcome() (entryID string, first int64) {
 	return e.EntryID, e.first
 }
 
-// String is the event on one line.
+// String returns the event on one line.
 func (e Event) String() string {
 	return strings.Join(slices.DeleteFunc(e.Cells(), func(cell string) bool { return cell == "" }), "  ")
 }
 
-// Cells are the columns of the event: when ("-" if nobody noted it), what, to which entry, and details.
+// Cells returns the columns of the event: when ("-" if nobody noted it), what, to which entry, and details.
 func (e Event) Cells() []string { return e.cells(words.Stamp, e.facts(1)) }
 
-// NarrowCells are [Event.Cells] for a terminal: without the current year, with attempts from the second only, and
-// with an answer's session left out, because the delivery before it shows it.
+// NarrowCells is [Event.Cells] for a terminal: without the current year, with attempts from the second only, and
+// without an answer's session, which the delivery before it shows.
 func (e Event) NarrowCells(now time.Time) []string {
-	told := e
 	if e.Event == Answered {
-		told.SessionID = ""
+		e.SessionID = ""
 	}
-	return e.cells(func(at time.Time) string { return words.Clock(now, at) }, told.facts(2))
+	return e.cells(func(at time.Time) string { return words.Clock(now, at) }, e.facts(2))
 }
 
 func (e Event) cells(stamp func(time.Time) string, facts []string) []string {
@@ -89,18 +88,18 @@ func (e Event) cells(stamp func(time.Time) string, facts []string) []string {
 	case e.Failure != nil:
 		text = inbox.Reason(e.Reason).Why(e.Failure)
 	case e.Event == Expired, e.Event == Canceled:
-		text = "" // the event says it
+		text = "" // the event's name has the reason
 	case e.text != "":
 		text = e.text
 	}
-	said := strings.Join(facts, ", ")
+	details := strings.Join(facts, ", ")
 	switch text = words.Brief(text); {
-	case said == "":
-		said = text
+	case details == "":
+		details = text
 	case text != "":
-		said += ": " + text
+		details += ": " + text
 	}
-	return []string{at, words.Brief(e.Event), entry, said}
+	return []string{at, words.Brief(e.Event), entry, details}
 }
 
 // facts lists details. It mentions attempts from the number attempt on.
@@ -156,8 +155,9 @@ func (e Event) key() eventKey {
 	return k
 }
 
-// before is where the event belongs. An end comes no sooner than its beginning, even if the clock was set back.
-func (e Event) before() time.Time {
+// place returns the time by which the event is sorted. An end comes no sooner than its beginning, even if the clock was
+// set back.
+func (e Event) place() time.Time {
 	switch {
 	case e.At == nil:
 		return e.order
@@ -170,7 +170,7 @@ func (e Event) before() time.Time {
 // Sort is a stable sort by time. An event without a time goes before the event known to follow it, or else to the end.
 func Sort(all []Event) {
 	slices.SortStableFunc(all, func(a, b Event) int {
-		switch x, y := a.before(), b.before(); {
+		switch x, y := a.place(), b.place(); {
 		case x.IsZero() == y.IsZero():
 			return x.Compare(y)
 		case x.IsZero():

@@ -25,12 +25,12 @@ var (
 // Found is everything that is known about one entry.
 type Found struct {
 	ID, EntryID string
-	// Result is the line of .results.jsonl with the entry's last answer, and Answered what it says.
+	// Result is the line of .results.jsonl with the entry's last answer, and Answered that line parsed.
 	Result   []byte
 	Answered inbox.Result
 	// Letter is the entry's last dead letter, unless it was requeued or answered since.
 	Letter *inbox.Letter
-	// Where says where the entry is now, in the words of [inbox.Receipt]. It is empty if the entry is settled.
+	// Where is the entry's place now, in the words of [inbox.Receipt]. It is empty if the entry is settled.
 	Where string
 	// Notes are sentences about lines that were left out.
 	Notes []string
@@ -126,7 +126,7 @@ func (s *search) run(box *inbox.Inbox) error {
 func scan[T any](s *search, source Source[T], f func(T, []byte)) error {
 	parse := source.Parse
 	source.Parse = func(l []byte) (record T, ok bool) {
-		if !s.word.names(l) {
+		if !s.namesLine(l) {
 			return record, true
 		}
 		return parse(l)
@@ -149,10 +149,10 @@ func (s *search) view(box *inbox.Inbox) (err error) {
 		})
 	}
 	again := v.Redeliver()
-	if d := again; d != nil {
-		s.each(d.ID(), d.EntryID, func(f *Found) { f.add(deliveryEvents(d)...) })
+	if again != nil {
+		s.each(again.ID(), again.EntryID, func(f *Found) { f.add(deliveryEvents(again)...) })
 	}
-	return v.Waits(s.namesRaw, func(w inbox.Waiting) bool {
+	return v.Waits(s.namesQueued, func(w inbox.Waiting) bool {
 		s.each(w.ID, w.EntryID, func(f *Found) {
 			if f.Where != inbox.FoundInFlight {
 				f.Where = inbox.FoundQueued
@@ -165,28 +165,28 @@ func (s *search) view(box *inbox.Inbox) (err error) {
 	})
 }
 
-// many reports whether more entries share the prefix than an error can name. From then on only an exact name counts.
-func (s *search) many() bool { return len(s.names) > maxCandidates }
+// isFull reports whether more entries share the prefix than an error names. From then on only an exact name counts.
+func (s *search) isFull() bool { return len(s.names) > maxCandidates }
 
-// each passes what a source says about an entry to note, if the word fits.
+// each calls note with an entry that a source has, if the word fits.
 func (s *search) each(id, entryID string, note func(*Found)) {
-	of := match{fit: s.fits(id, entryID)}
-	switch of.fit {
+	m := match{fit: s.fits(id, entryID)}
+	switch m.fit {
 	case fitsNot:
 		return
 	case fitsBeginning:
-		of.name = cmp.Or(id, entryID)
+		m.name = cmp.Or(id, entryID)
 	}
-	if s.found[of] == nil {
-		if of.fit == fitsBeginning {
-			if s.many() {
+	if s.found[m] == nil {
+		if m.fit == fitsBeginning {
+			if s.isFull() {
 				return
 			}
-			s.names = append(s.names, of.name)
+			s.names = append(s.names, m.name)
 		}
-		s.found[of] = &Found{ID: id, EntryID: entryID, collection: collection{seen: map[eventKey]bool{}}, requeued: map[string]bool{}}
+		s.found[m] = &Found{ID: id, EntryID: entryID, collection: collection{seen: map[eventKey]bool{}}, requeued: map[string]bool{}}
 	}
-	note(s.found[of])
+	note(s.found[m])
 }
 
 func (s *search) choose(box *inbox.Inbox) (*Found, error) {
@@ -204,7 +204,7 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 			names = append(names, words.Brief(name))
 		}
 		candidates := strings.Join(names, " or ")
-		if s.many() {
+		if s.isFull() {
 			candidates = strings.Join(names, ", ") + " or others"
 		}
 		return nil, fmt.Errorf("%w: %.200q may be %s: give more of it", ErrAmbiguous, s.word, candidates)
@@ -216,7 +216,7 @@ func (s *search) choose(box *inbox.Inbox) (*Found, error) {
 
 // beginLives moves a "queued" without a time, which was placed at the last delivery, before the first one.
 func beginLives(all []Event) {
-	// What follows any other event is about a new entry of the same name.
+	// Whatever follows any other event is about a new entry of the same name.
 	within := []string{Delivered, string(inbox.EventRedelivered), string(inbox.EventDetached), string(inbox.EventFailed)}
 	for i, e := range all {
 		if e.Event != Queued || e.At != nil || e.order.IsZero() {
@@ -237,8 +237,7 @@ const minPrefix = 4
 // word is what somebody calls a thing.
 type word string
 
-// fit is how well a word fits a thing. An id beats a name from heartbeat, since senders may choose any id, and both
-// beat a prefix.
+// fit is how well a word fits a thing. A sender's id beats a name from heartbeat, and both beat a prefix.
 type fit int
 
 const (
@@ -248,7 +247,7 @@ const (
 	fitsID
 )
 
-// match is how an entry fits, and its name where only the name's beginning does.
+// match is how an entry fits, and its name if only the name's beginning fits.
 type match struct {
 	fit
 	name string
@@ -273,13 +272,13 @@ func (w word) fits(id string, own ...string) fit {
 	return fitsNot
 }
 
-// names reports, without decoding the line, whether the word fits the names in it.
-func (w word) names(line []byte) bool {
+// namesLine reports, without decoding the line, whether the word fits the names in it.
+func (w word) namesLine(line []byte) bool {
 	return w.fits(gjson.GetBytes(line, "id").String(), gjson.GetBytes(line, "entry_id").String()) != fitsNot
 }
 
-// namesRaw is names for a line of the queue, whose entry id is its hash.
-func (w word) namesRaw(line []byte) bool {
+// namesQueued is [word.namesLine] for a line of the queue, whose entry id is its hash.
+func (w word) namesQueued(line []byte) bool {
 	hash := ""
 	if strings.Trim(strings.TrimSuffix(string(w), "…"), "0123456789abcdef") == "" {
 		hash = lines.ID(line)

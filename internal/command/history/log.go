@@ -46,9 +46,9 @@ func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 	return l, lastOf(timed, n), nil
 }
 
-// sources are the files that say what happened.
+// sources returns the files that record what happened.
 func sources(box *inbox.Inbox) []Source[[]Event] {
-	return []Source[[]Event]{in(Results(box), resultEvents), in(letters(box), letterEvents), in(events(box), recordedEvents)}
+	return []Source[[]Event]{eventsIn(Results(box), resultEvents), eventsIn(letters(box), letterEvents), eventsIn(events(box), recordedEvents)}
 }
 
 // Follow opens the log at its present end, without what waits.
@@ -113,7 +113,7 @@ func (l *Log) Notes() (notes []string) {
 	return notes
 }
 
-// Close ends the reading of the log.
+// Close closes the log's files.
 func (l *Log) Close() (err error) {
 	for _, file := range l.files {
 		err = errors.Join(err, file.Close())
@@ -153,8 +153,8 @@ func (r *recent[K]) add(key K) bool {
 	return true
 }
 
-// take reports whether the set has the key, and removes it.
-func (r *recent[K]) take(key K) bool {
+// remove removes the key, and reports whether the set had it.
+func (r *recent[K]) remove(key K) bool {
 	i := slices.Index(r.keys, key)
 	if i >= 0 {
 		r.keys = slices.Delete(r.keys, i, i+1)
@@ -179,8 +179,8 @@ func (l *Log) Next() (news []Event, err error) {
 		}
 	}
 	// The requeue of an entry has its own event, and its line was sent long ago.
-	news = append(news, slices.DeleteFunc(current, func(e Event) bool { return e.Event == Queued && l.back.take(e.EntryID) })...)
-	for i := range news { // a line without the time when it was appended goes before what followed from it
+	news = append(news, slices.DeleteFunc(current, func(e Event) bool { return e.Event == Queued && l.back.remove(e.EntryID) })...)
+	for i := range news { // a line without a time goes before what followed from it
 		for _, e := range news {
 			if news[i].At == nil && e.At != nil && e.EntryID == news[i].EntryID {
 				news[i].order = e.At.Add(-1)

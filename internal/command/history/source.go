@@ -23,7 +23,7 @@ func ParseResult(l []byte) (r inbox.Result, ok bool) {
 // letter is a line of .dead-letter.jsonl.
 type letter struct {
 	inbox.Letter
-	mark bool // it says what became of an earlier letter
+	mark bool // the line records what became of an earlier letter
 }
 
 func parseLetter(l []byte) (letter, bool) {
@@ -68,7 +68,7 @@ func resultEvents(r inbox.Result) []Event {
 func letterEvents(l letter) []Event {
 	switch {
 	case l.mark && l.RequeuedAt == nil:
-		return nil // an event says so
+		return nil // an event records that
 	case l.mark:
 		return []Event{{At: l.RequeuedAt, Event: string(inbox.EventRequeued), ID: l.ID, EntryID: l.EntryID, Reason: "dead letter " + l.Letter.Letter}}
 	}
@@ -95,20 +95,20 @@ func letterEvents(l letter) []Event {
 }
 
 func recordedEvents(e inbox.Event) []Event {
-	said := Event{
+	recorded := Event{
 		At: known(e.At), Event: string(e.Event), ID: e.ID, EntryID: e.EntryID,
 		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until, Uncounted: e.Uncounted,
 		Fields: e.Fields,
 	}
 	if e.DeliveredAt == nil {
-		return []Event{said}
+		return []Event{recorded}
 	}
-	delivered := deliveredBefore(said, *e.DeliveredAt, e.At)
-	said.began = *e.DeliveredAt
+	delivered := deliveredBefore(recorded, *e.DeliveredAt, e.At)
+	recorded.began = *e.DeliveredAt
 	if e.Uncounted {
-		delivered.Attempt++ // it counted then
+		delivered.Attempt++ // the attempt counted at its delivery
 	}
-	return []Event{delivered, said}
+	return []Event{delivered, recorded}
 }
 
 func deliveryEvents(d *inbox.Delivery) []Event {
@@ -127,10 +127,10 @@ func deliveredBefore(next Event, at, order time.Time) Event {
 
 // queuedBefore returns the event that queued the entry of another event.
 func queuedBefore(next Event, start int64, metadata map[string]json.RawMessage) Event {
-	return Event{At: queuedAt(metadata), Event: Queued, ID: next.ID, EntryID: next.EntryID, order: next.before(), start: start, told: true}
+	return Event{At: queuedAt(metadata), Event: Queued, ID: next.ID, EntryID: next.EntryID, order: next.place(), start: start, told: true}
 }
 
-// queuedAt is [inbox.Entry.QueuedAt], or nil if the entry does not say.
+// queuedAt is [inbox.Entry.QueuedAt], or nil if that is unknown.
 func queuedAt(metadata map[string]json.RawMessage) *time.Time {
 	return known(inbox.Entry{Metadata: metadata}.QueuedAt())
 }
@@ -152,7 +152,7 @@ type Source[T any] struct {
 	What  string                   // what a line is, for the notes
 }
 
-// Results are the lines of .results.jsonl.
+// Results returns the source of .results.jsonl.
 func Results(box *inbox.Inbox) Source[inbox.Result] {
 	return Source[inbox.Result]{box.ResultsPath(), ParseResult, "result"}
 }
@@ -165,12 +165,12 @@ func events(box *inbox.Inbox) Source[inbox.Event] {
 	return Source[inbox.Event]{box.EventsPath(), parseEvent, "event"}
 }
 
-// in returns a source whose records are what happened according to those of another.
-func in[T any](s Source[T], happened func(T) []Event) Source[[]Event] {
+// eventsIn returns a source with the events of each record of another.
+func eventsIn[T any](s Source[T], eventsOf func(T) []Event) Source[[]Event] {
 	parse := func(l []byte) (all []Event, ok bool) {
 		record, ok := s.Parse(l)
 		if ok {
-			all = happened(record)
+			all = eventsOf(record)
 		}
 		return all, ok
 	}
@@ -277,19 +277,19 @@ func (r *Reading[T]) Notes() []string {
 	return notes
 }
 
-// Close ends the reading.
+// Close closes the file.
 func (r *Reading[T]) Close() error { return r.tail.Close() }
 
-// Metadata calls tell with the metadata of each settled entry that is kept. It returns notes about lines that it
+// Metadata calls visit with the metadata of each settled entry that is kept. It returns notes about lines that it
 // left out.
-func Metadata(box *inbox.Inbox, tell func(entryID string, metadata map[string]json.RawMessage)) (notes []string, err error) {
-	notes, err = Results(box).Each(0, func(r inbox.Result, _ []byte) { tell(r.EntryID, r.Metadata) })
+func Metadata(box *inbox.Inbox, visit func(entryID string, metadata map[string]json.RawMessage)) (notes []string, err error) {
+	notes, err = Results(box).Each(0, func(r inbox.Result, _ []byte) { visit(r.EntryID, r.Metadata) })
 	if err != nil {
 		return nil, err
 	}
 	more, err := letters(box).Each(0, func(l letter, _ []byte) {
 		if !l.mark && l.EntryID != "" {
-			tell(l.EntryID, l.Metadata)
+			visit(l.EntryID, l.Metadata)
 		}
 	})
 	return append(notes, more...), err

@@ -17,12 +17,12 @@ func TestWordNamesARawLine(t *testing.T) {
 	sum := sha256.Sum256(line)
 	id := hex.EncodeToString(sum[:])
 	for n := minPrefix; n <= len(id); n++ {
-		assert.True(t, word(id[:n]).namesRaw(line), id[:n])
+		assert.True(t, word(id[:n]).namesQueued(line), id[:n])
 		other := id[:n-1] + string("0123456789abcdef"[(strings.IndexByte("0123456789abcdef", id[n-1])+1)%16])
-		assert.False(t, word(other).namesRaw(line), other)
+		assert.False(t, word(other).namesQueued(line), other)
 	}
-	assert.False(t, word(id[:3]).namesRaw(line))
-	assert.False(t, word(strings.ToUpper(id)).namesRaw(line))
+	assert.False(t, word(id[:3]).namesQueued(line))
+	assert.False(t, word(strings.ToUpper(id)).namesQueued(line))
 }
 
 // FuzzWordLeavesNothingOut holds that a line which has the word as its id, however
@@ -53,9 +53,9 @@ func FuzzWordLeavesNothingOut(f *testing.F) {
 		}
 		line := []byte(`{"id":` + string(spelled) + `,"prompt":"x"}`)
 		w := word(text)
-		assert.Equal(t, w.fits(id, "") != fitsNot, w.names(line), "%q in %s", text, line)
+		assert.Equal(t, w.fits(id, "") != fitsNot, w.namesLine(line), "%q in %s", text, line)
 		if w.fits(id, "") != fitsNot {
-			assert.True(t, w.namesRaw(line), "%q in %s", text, line)
+			assert.True(t, w.namesQueued(line), "%q in %s", text, line)
 		}
 	})
 }

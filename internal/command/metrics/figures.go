@@ -1,4 +1,4 @@
-// Package metrics shows an inbox in figures, in the text format that Prometheus reads.
+// Package metrics gathers figures about an inbox, and prints them in the text format that Prometheus reads.
 package metrics
 
 import (
@@ -19,8 +19,7 @@ import (
 	"heartbeat/internal/see"
 )
 
-// Figures are what metrics counts and measures of an inbox. Fields with a help tag also appear in the text format,
-// under their JSON names.
+// Figures are the figures about an inbox. Fields with a help tag also appear in the text format, under their JSON names.
 type Figures struct {
 	Inbox string `json:"inbox"` // absolute path
 	Queue
@@ -178,10 +177,10 @@ func timestamp(at time.Time) *float64 {
 	return new(float64(at.UnixMilli()) / 1e3)
 }
 
-// byReason has every known reason, and those that were counted.
+// byReason returns the counts with every known reason.
 func byReason(counted map[inbox.Reason]int64) map[inbox.Reason]int64 {
 	all := map[inbox.Reason]int64{}
-	for _, r := range inbox.Reasons() { // with 0 too: Prometheus sees no increase in a series that starts with its first count
+	for _, r := range inbox.Reasons() { // 0, too: Prometheus sees no increase in a series that starts with its first count
 		all[r] = 0
 	}
 	maps.Copy(all, counted)
@@ -193,7 +192,7 @@ func Text(all []Figures) []byte {
 	t := &text{}
 	for _, f := range all {
 		t.Labels = []string{"inbox", f.Inbox}
-		if !utf8.ValidString(f.Inbox) { // two such paths stay two: Prometheus would refuse two series of one label
+		if !utf8.ValidString(f.Inbox) { // keeps two such paths apart: Prometheus refuses two series with one label
 			t.Labels[1] = strconv.Quote(f.Inbox)
 		}
 		if !f.unread {
@@ -204,13 +203,13 @@ func Text(all []Figures) []byte {
 	return []byte(t.String())
 }
 
-// text is figures that are being written.
+// text writes figures.
 type text struct{ program.Figures }
 
 // figures writes the fields that have a help tag. A nil field is absent.
-func (t *text) figures(of reflect.Value) {
-	for i := range of.NumField() {
-		field, v := of.Type().Field(i), reflect.Indirect(of.Field(i))
+func (t *text) figures(all reflect.Value) {
+	for i := range all.NumField() {
+		field, v := all.Type().Field(i), reflect.Indirect(all.Field(i))
 		help, named := field.Tag.Lookup("help")
 		switch {
 		case !v.IsValid():
@@ -263,10 +262,11 @@ func (t *text) figure(name, help string, v reflect.Value) {
 // troubles writes what is wrong, and since when.
 func (t *text) troubles(all []see.Trouble) {
 	since, kinds := map[see.Kind]time.Time{}, map[see.Kind]int{}
-	for _, of := range all {
-		kinds[of.Kind]++
-		if at := of.Since; at != nil && (since[of.Kind].IsZero() || at.Before(since[of.Kind])) {
-			since[of.Kind] = *at
+	for _, trouble := range all {
+		kind := trouble.Kind
+		kinds[kind]++
+		if at := trouble.Since; at != nil && (since[kind].IsZero() || at.Before(since[kind])) {
+			since[kind] = *at
 		}
 	}
 	t.Head("heartbeat_trouble", program.Gauge, "What is wrong now, by kind: how many of it. docs/operate.md has a row for each kind. Absent where nothing is.")
@@ -279,8 +279,7 @@ func (t *text) troubles(all []see.Trouble) {
 	}
 }
 
-// Spending is what was spent since the inbox's journal began. It is what the transcripts tell. Dollars are nil if
-// unknown.
+// Spending is what was spent since the inbox's journal began, by the transcripts. Dollars are nil if unknown.
 type Spending struct {
 	USD        *float64     `json:"cost_usd_total,omitempty" help:"Dollars spent, by what models cost (heartbeat costs --prices)."`
 	OutsideUSD *float64     `json:"cost_outside_usd_total,omitempty" help:"Of those, dollars spent while no entry was in flight."`
@@ -289,7 +288,7 @@ type Spending struct {
 	Requests   int64        `json:"requests_total" help:"Requests to the model, those of subagents among them."`
 }
 
-// spending is nil if nothing was ever spent, because then perhaps nobody counts.
+// spending returns nil if nothing was ever spent, because then perhaps nobody counts.
 func spending(box *inbox.Inbox) (*Spending, error) {
 	now, err := book.Spending(box, nil)
 	if err != nil || now.Total().IsZero() {
