@@ -6,7 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
+
+	"heartbeat/internal/disk"
 )
 
 // Beside returns the path of another heartbeat command. It prefers the running command's own
@@ -52,24 +53,12 @@ func checkOwner(path, self string) error {
 	if err != nil || folder.Mode()&fs.ModeSticky == 0 {
 		return err
 	}
-	its, err := os.Lstat(path) // not Stat: the owner of a link chose its target
-	if err != nil {
+	its, err := disk.StatName(path) // the owner of a link chose its target
+	if err != nil || its.UID == 0 || int(its.UID) == os.Geteuid() {
 		return err
 	}
-	owner := ownerOf(its)
-	if owner == 0 || owner == os.Geteuid() {
+	if own, err := disk.StatFile(self); err == nil && own.UID == its.UID {
 		return nil
 	}
-	if own, err := os.Stat(self); err == nil && ownerOf(own) == owner {
-		return nil
-	}
-	return fmt.Errorf("%s belongs to user %d, and is not run: install heartbeat's commands into a folder of your own", path, owner)
-}
-
-// ownerOf returns the uid of a file's owner, or -1 where the system does not report one.
-func ownerOf(info fs.FileInfo) int {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return int(st.Uid)
-	}
-	return -1
+	return fmt.Errorf("%s belongs to user %d, and is not run: install heartbeat's commands into a folder of your own", path, its.UID)
 }

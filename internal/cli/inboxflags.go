@@ -72,13 +72,13 @@ var FindInbox = sync.OnceValue(func() string {
 })
 
 func isOwn(dir string) bool {
-	info, err := os.Lstat(dir)
-	return err == nil && info.IsDir() && ownerOf(info) == os.Geteuid()
+	info, err := disk.StatName(dir)
+	return err == nil && info.IsDir && int(info.UID) == os.Geteuid()
 }
 
 func isThere(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
+	there, _ := disk.Exists(path) // what cannot be searched has no inbox for this user
+	return there
 }
 
 // SayFound notes on stderr which inbox FindInbox chose, unless a flag or the variable named one.

@@ -34,7 +34,7 @@ func (p Program) addBeside(root *cobra.Command) {
 			Use: b.Name, Short: b.Short, GroupID: "beside", DisableFlagParsing: true, DisableFlagsInUseLine: b.Page != nil, Args: cobra.ArbitraryArgs,
 			RunE: func(_ *cobra.Command, args []string) error { return become(name, args) },
 			ValidArgsFunction: func(_ *cobra.Command, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
-				return askBeside(name, args, word)
+				return completeBeside(name, args, word)
 			},
 		}
 		if b.Page != nil {

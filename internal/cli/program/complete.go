@@ -53,8 +53,8 @@ func offered(hints []Hint, args []string) (all []cobra.Completion) {
 	return all
 }
 
-// askBeside asks another heartbeat command to complete the line.
-func askBeside(name string, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
+// completeBeside has another heartbeat command complete the line.
+func completeBeside(name string, args []string, word string) ([]cobra.Completion, cobra.ShellCompDirective) {
 	path, err := cli.Beside(name)
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
