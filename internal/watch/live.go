@@ -100,7 +100,6 @@ func (d *display) View() tea.View {
 	return v
 }
 
-// perform carries out an effect of the board.
 func (d *display) perform(e Effect) tea.Cmd {
 	switch e := e.(type) {
 	case Quit:

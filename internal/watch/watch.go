@@ -144,7 +144,6 @@ func once(o *options, roots []string, s cli.Streams) error {
 	return err
 }
 
-// objects prints the JSON of status for each inbox.
 func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) error {
 	all, err := see.InEach(l.Paths, func(box *inbox.Inbox) (any, error) { return o.status(ctx, box) })
 	for _, status := range all {
@@ -182,7 +181,6 @@ func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err err
 	return err
 }
 
-// notifyEach runs the verb notify for each inbox.
 func notifyEach(ctx context.Context, o *options, paths []string, s cli.Streams) (err error) {
 	for _, path := range paths {
 		args := []string{"notify", "--inbox", path, "--notify", o.notify}
