@@ -46,7 +46,6 @@ func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 	return l, lastOf(timed, n), nil
 }
 
-// sources returns the files that record what happened.
 func sources(box *inbox.Inbox) []Source[[]Event] {
 	return []Source[[]Event]{eventsIn(Results(box), resultEvents), eventsIn(letters(box), letterEvents), eventsIn(events(box), recordedEvents)}
 }

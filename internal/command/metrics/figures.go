@@ -259,7 +259,6 @@ func (t *text) figure(name, help string, v reflect.Value) {
 	}
 }
 
-// troubles writes what is wrong, and since when.
 func (t *text) troubles(all []see.Trouble) {
 	since, kinds := map[see.Kind]time.Time{}, map[see.Kind]int{}
 	for _, trouble := range all {
