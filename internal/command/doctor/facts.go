@@ -42,12 +42,9 @@ type examination struct {
 	account account
 	sources []*source // weakest first
 	wires   []*wire
-	// inbox is the path to check, "" if it is unknown.
-	inbox string
-	// besides says what wires the inbox when no settings file does, "" for nothing.
-	besides string
-	// box is the inbox, nil if its directory cannot be worked in.
-	box *inbox.Inbox
+	inbox   string       // the path to check, "" if unknown
+	besides string       // what wires the inbox when no settings file does, "" for nothing
+	box     *inbox.Inbox // nil if this user cannot work in its directory
 
 	id    string // the current check
 	found []Check
@@ -84,18 +81,13 @@ func Run(in Input) []Check {
 		e.inbox = in.Found
 	}
 	if e.inbox != "" {
-		e.open()
+		if _, err := disk.StatDir(filepath.Dir(e.inbox)); err == nil && disk.CheckRoot(e.inbox) == nil {
+			e.box, _ = inbox.Open(e.inbox, inbox.Options{}) // Open refuses only malformed paths
+		}
 		e.besides = e.wiredBesides()
 	}
 	e.check(sessions)
 	return e.found
-}
-
-// open opens the inbox if this user may work in its directory.
-func (e *examination) open() {
-	if _, err := disk.StatDir(filepath.Dir(e.inbox)); err == nil && disk.CheckRoot(e.inbox) == nil {
-		e.box, _ = inbox.Open(e.inbox, inbox.Options{}) // Open refuses only malformed paths
-	}
 }
 
 func (e *examination) beside(name string) string { return filepath.Join(filepath.Dir(e.inbox), name) }

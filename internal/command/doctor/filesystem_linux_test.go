@@ -5,7 +5,10 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"heartbeat/inbox"
 )
 
 func TestFileSystem(t *testing.T) {
@@ -27,8 +30,9 @@ func TestFileSystem(t *testing.T) {
 		" one without a limit of them": of(65<<20, func(st *unix.Statfs_t) { st.Files, st.Ffree = 0, 0 }),
 	} {
 		w := newWorld(t)
-		e := &examination{Input: w.Input, inbox: w.Inbox}
-		e.open()
+		box, err := inbox.Open(w.Inbox, inbox.Options{})
+		require.NoError(t, err)
+		e := &examination{Input: w.Input, inbox: w.Inbox, box: box}
 		e.checkFileSystem("/box", st)
 		if state, text, _ := strings.Cut(says, " "); state == "" {
 			assert.Empty(t, e.found)

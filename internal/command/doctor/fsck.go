@@ -33,7 +33,6 @@ const (
 	forgetting                // by removing files that nothing refers to
 )
 
-// mend sets how the last finding is mended.
 func (e *examination) mend(m mending) { e.found[len(e.found)-1].mend = m }
 
 // Mended is the state of a finding that [Repair] has mended.

@@ -25,7 +25,6 @@ type wire struct {
 	codex client.CodexHook // as Codex lists it
 }
 
-// loadCodexHooks adds the hooks that Codex lists.
 func (e *examination) loadCodexHooks() {
 	if e.program = e.programOf("codex"); e.program.path == "" {
 		return
@@ -41,7 +40,6 @@ func (e *examination) loadCodexHooks() {
 	}
 }
 
-// addWire adds a hook, with its flags and its inbox.
 func (e *examination) addWire(w *wire) {
 	named := w.Inbox
 	if w.Exact {
