@@ -193,7 +193,6 @@ func (d *demo) session(ctx context.Context, client demoClient, does, hang string
 	return true, nil
 }
 
-// showNews shows what is new in the inbox.
 func (d *demo) showNews() error {
 	news, err := d.log.Next()
 	for _, e := range news {

@@ -2,11 +2,13 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
@@ -48,6 +50,8 @@ func Run(args []string, s cli.Streams) (status int) {
 
 // heartbeat returns the command, with its verbs in the order in which help lists them.
 func heartbeat() program.Program {
+	watchVerb := watch.Verb(func(ctx context.Context, box *inbox.Inbox) (any, error) { return readStatus(ctx, box) })
+	mcpVerb := mcp.Verb(func(args []string, s cli.Streams) int { return heartbeat().Run(args, s) })
 	return program.Program{
 		Name:  commandName,
 		Short: "work through an inbox with Claude Code sessions",
@@ -56,7 +60,7 @@ Claude Code to work through them, one turn each.`,
 		Example: firstSteps("\n"),
 		Bare:    fmt.Sprintf(firstScreen, firstSteps("\n  ")),
 		Groups: []program.Group{
-			{Title: "Send and read", Verbs: []cli.Verb{sendVerb, askVerb, resultsVerb, checkVerb, statusVerb, costsVerb, peekVerb, logVerb, metricsVerb, notifyVerb, watch.Verb(statusOf), mcp.Verb(runVerb)}},
+			{Title: "Send and read", Verbs: []cli.Verb{sendVerb, askVerb, resultsVerb, checkVerb, statusVerb, costsVerb, peekVerb, logVerb, metricsVerb, notifyVerb, watchVerb, mcpVerb}},
 			{Title: "Steer", Verbs: []cli.Verb{pauseVerb, resumeVerb, stopVerb, cancelVerb, attachVerb}},
 			{Title: "Recover and tidy up", Verbs: []cli.Verb{hook.RecoverVerb(commandName), deadLetterVerb, compactVerb, fsckVerb}},
 			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb, orchestrateVerb, resultVerb, breakpointVerb}},
@@ -71,9 +75,6 @@ Claude Code to work through them, one turn each.`,
 		IDs: listIDs,
 	}
 }
-
-// runVerb runs a verb in this process, for the MCP server.
-func runVerb(args []string, s cli.Streams) int { return heartbeat().Run(args, s) }
 
 // firstScreen is what heartbeat shows without a verb: the verbs of the main job.
 const firstScreen = `heartbeat sends entries to a JSONL inbox, shows what became of them, and wires

@@ -208,7 +208,6 @@ func (o *runVerbFlags) begin(ctx context.Context, b *orchestrate.Bridge, s cli.S
 	return cmp.Or(o.report(all, launch, s), stuck(step))
 }
 
-// report prints what became of the run, and how a session goes on with it.
 func (o *runVerbFlags) report(all begun, launch []string, s cli.Streams) error {
 	sentence := stepSentence(all.Report)
 	if b := all.Session; b != nil {

@@ -208,9 +208,6 @@ func sameButForAges(a, b string) bool {
 // ages matches each "(AGE ago)", and the JSON members that are ages.
 var ages = regexp.MustCompile(`\([0-9dhms ]* ago\)|"(age|nothing_moves_for)_seconds":[^,}]*`)
 
-// statusOf is [readStatus] for other packages.
-func statusOf(ctx context.Context, box *inbox.Inbox) (any, error) { return readStatus(ctx, box) }
-
 // readStatus returns a status, even with an error, which means that the state cannot be read.
 func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	f := see.Look(ctx, box)
