@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	quiet = time.Second            // a verb that ends sooner shows nothing
-	every = 200 * time.Millisecond // how often the line is drawn
+	quiet     = time.Second            // a verb that ends sooner shows nothing
+	drawEvery = 200 * time.Millisecond // how often the line is drawn
 )
 
 // inBackground stands for the width while another process group has the terminal: nothing is drawn over its output.
@@ -32,7 +32,8 @@ type ProgressLine struct {
 	from     time.Time // nothing is drawn earlier
 	began    time.Time
 	shown    string // what the terminal shows now, empty for nothing
-	stop     chan struct{}
+	stop     func()
+	stopping chan struct{} // closed by stop
 	stopped  sync.WaitGroup
 }
 
@@ -43,7 +44,7 @@ func StartLine(out io.Writer, doing string) *ProgressLine {
 	if f == nil || os.Getenv("TERM") == "dumb" {
 		return nil
 	}
-	ticker := time.NewTicker(every)
+	ticker := time.NewTicker(drawEvery)
 	l := newLine(f, doing, time.Now(), func() int {
 		if group, err := unix.IoctlGetInt(int(f.Fd()), unix.TIOCGPGRP); err == nil && group != unix.Getpgrp() {
 			return inBackground
@@ -56,7 +57,9 @@ func StartLine(out io.Writer, doing string) *ProgressLine {
 }
 
 func newLine(terminal io.Writer, doing string, began time.Time, width func() int) *ProgressLine {
-	return &ProgressLine{terminal: terminal, doing: words.Line(doing), from: began.Add(quiet), began: began, width: width, stop: make(chan struct{})}
+	l := &ProgressLine{terminal: terminal, doing: words.Line(doing), from: began.Add(quiet), began: began, width: width, stopping: make(chan struct{})}
+	l.stop = sync.OnceFunc(func() { close(l.stopping) })
+	return l
 }
 
 // run draws the line at each tick.
@@ -67,7 +70,7 @@ func (l *ProgressLine) run(ticks <-chan time.Time, end func()) {
 			select {
 			case now := <-ticks:
 				l.draw(now)
-			case <-l.stop:
+			case <-l.stopping:
 				return
 			}
 		}
@@ -89,13 +92,7 @@ func (l *ProgressLine) Stop() {
 	if l == nil {
 		return
 	}
-	l.mu.Lock()
-	select {
-	case <-l.stop:
-	default:
-		close(l.stop)
-	}
-	l.mu.Unlock()
+	l.stop()
 	l.stopped.Wait()
 	l.mu.Lock()
 	defer l.mu.Unlock()
