@@ -16,8 +16,8 @@ import (
 // ask begins a question about the chosen inbox or entry if the key stands for one. The verb itself decides whether the
 // action is possible.
 func (b *Board) ask(key string) {
-	now, any := b.Inbox()
-	if !any {
+	now, found := b.Inbox()
+	if !found {
 		return
 	}
 	item, _ := b.Page.Item()

@@ -302,8 +302,8 @@ func (b *Board) enter() Effect {
 	case b.Life != nil:
 		return nil
 	case b.Page != nil:
-		item, any := b.Page.Item()
-		if !any {
+		item, found := b.Page.Item()
+		if !found {
 			return nil
 		}
 		if b.Life = (&Life{Item: item, Loaded: item.EntryID == ""}); b.Life.Loaded {
@@ -311,7 +311,7 @@ func (b *Board) enter() Effect {
 		}
 		return LoadLife{item, act(b.Page.Path, "log", cmp.Or(item.ID, item.EntryID))}
 	}
-	if now, any := b.inbox(b.Selected); any {
+	if now, found := b.inbox(b.Selected); found {
 		b.Page = &Page{Path: now.Path()}
 		return b.reload()
 	}

@@ -272,8 +272,7 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 		return lines
 	}
 	var below []string
-	now, any := b.Inbox()
-	if any && room >= 12 {
+	if now, found := b.Inbox(); found && room >= 12 {
 		below = append(below, "")
 		below = append(below, reason(b, now, paint)...)
 	}
@@ -284,9 +283,7 @@ func overview(b *Board, room int, paint layout.Palette) []string {
 	}
 	t := inboxTable(b.Picture, names(b.Picture), func(at time.Time) string { return since(b.Now, at) }, false)
 	lines = append(lines, rows(t, b.Index(), b.Width, room-len(lines)-len(below), paint)...)
-	if gap := room - len(lines) - len(below); gap > 0 {
-		lines = append(lines, make([]string, gap)...)
-	}
+	lines = append(lines, make([]string, max(0, room-len(lines)-len(below)))...)
 	return append(lines, below...)
 }
 

@@ -183,12 +183,12 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		if all || found {
 			changed = nil
 		}
-		p, any := l.Look(ctx, began, changed)
+		p, news := l.Look(ctx, began, changed)
 		if all || found {
 			poll.Reset(w.pollAfter(time.Since(began)))
 		}
 		changed, all, rest = map[string]bool{}, false, time.Since(began)*restShare
-		if any || found {
+		if news || found {
 			to.Send(update(func(b *Board) Effect { return b.Show(p) }))
 		}
 	}

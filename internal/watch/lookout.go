@@ -1,6 +1,7 @@
 package watch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -61,9 +62,7 @@ func (l *Lookout) Find(at time.Time) bool {
 	before := l.boxes
 	l.boxes = make(map[string]*Inbox, len(paths))
 	for _, path := range paths {
-		if l.boxes[path] = before[path]; l.boxes[path] == nil {
-			l.boxes[path] = &Inbox{}
-		}
+		l.boxes[path] = cmp.Or(before[path], &Inbox{})
 	}
 	return changed
 }
