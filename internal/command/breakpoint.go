@@ -89,13 +89,14 @@ func (o *breakpointFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) erro
 	if err != nil {
 		return err
 	}
-	rows, any := o.on(s.Out).list(layout.Column{Title: "EFFECT"}, layout.Column{Title: "ASKED"}, layout.Column{Title: "QUESTION", Text: true}), false
+	rows := o.on(s.Out).list(layout.Column{Title: "EFFECT"}, layout.Column{Title: "ASKED"}, layout.Column{Title: "QUESTION", Text: true})
+	there := false
 	var unread error // of damaged runs, which hide no other run's question
 	for _, k := range known {
 		all, err := (&orchestrate.Bridge{Box: box, Run: k.Run}).Questions()
 		unread = errors.Join(unread, err)
 		for _, h := range all {
-			any = true
+			there = true
 			if !o.JSON {
 				rows.row(h.Effect, rows.when(h.Since), words.Brief(h.Question))
 			} else if err := cli.PrintJSON(s.Out, h); err != nil {
@@ -103,7 +104,7 @@ func (o *breakpointFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) erro
 			}
 		}
 	}
-	if !any && unread == nil {
+	if !there && unread == nil {
 		noteNothing(&o.InboxFlags, s, "waits for a person", box)
 	}
 	return errors.Join(unread, rows.end())

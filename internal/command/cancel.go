@@ -100,7 +100,10 @@ func (o *cancelFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error 
 	c.total = len(c.left)
 	for len(c.left) > 0 {
 		err := c.part()
-		if printed := c.report(canceledSentence); err != nil || printed != nil {
+		printed := c.report(func(l inbox.Letter) string {
+			return fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)
+		})
+		if err != nil || printed != nil {
 			return errors.Join(err, printed)
 		}
 	}
@@ -235,8 +238,4 @@ func (c *canceling) refuse(w waitingEntry, tx *inbox.Tx, why error) {
 		why = fmt.Errorf("the entry %q is not canceled: %w", name, why)
 	}
 	c.several.refuse(why)
-}
-
-func canceledSentence(l inbox.Letter) string {
-	return fmt.Sprintf("canceled %s (letter %s)", words.Name(l.ID, l.EntryID), l.Letter)
 }

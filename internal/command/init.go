@@ -142,7 +142,7 @@ func (o *initFlags) setUp(s cli.Streams) error {
 	}
 	before := o.made
 	there, err := disk.Exists(o.dir)
-	if of, _ := disk.StatName(o.dir); there && !of.IsDir && o.inbox == cli.DefaultInbox {
+	if info, _ := disk.StatName(o.dir); there && !info.IsDir && o.inbox == cli.DefaultInbox {
 		err = fmt.Errorf("%s is a link, and no command looks for an inbox behind one: put a folder there, or name an inbox with --inbox and "+cli.InboxVariable, o.dir)
 	} else if err == nil && there {
 		if err = checkOwner(o.dir, runAsOwner); err == nil && !o.named {

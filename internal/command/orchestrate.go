@@ -75,7 +75,7 @@ func driveRuns(box *inbox.Inbox, i *cli.InboxFlags, r *cli.RunFlags, once, repai
 	w := box.WatchOutcomes(orchestratePoll)
 	defer func() { _ = w.Close() }() // only read
 	for last := ""; ; {
-		all, err := stepAll(i, ctx, bridges, &last, s)
+		all, err := stepAll(ctx, i, bridges, &last, s)
 		err = errors.Join(unread, err)
 		if bridges = all.Unfinished; err != nil || once || !slices.ContainsFunc(all.Reports, goesOn) {
 			return cmp.Or(err, stuck(all.Reports...))
@@ -89,7 +89,7 @@ func driveRuns(box *inbox.Inbox, i *cli.InboxFlags, r *cli.RunFlags, once, repai
 }
 
 // stepAll takes a step of each run and prints the outcome if it differs from last.
-func stepAll(i *cli.InboxFlags, ctx context.Context, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (all orchestrate.Outcome, err error) {
+func stepAll(ctx context.Context, i *cli.InboxFlags, bridges []*orchestrate.Bridge, last *string, s cli.Streams) (all orchestrate.Outcome, err error) {
 	all, err = orchestrate.StepAll(ctx, bridges, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
 		return b.Step(ctx)
 	})

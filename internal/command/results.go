@@ -135,13 +135,13 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 		return fmt.Errorf("results: %w", err)
 	}
 	shown := o.answers(box, s, contested)
-	any := false
+	there := false
 	each := shown.print // one by one: all of them may be many
 	if o.count > 0 {
 		each = shown.add
 	}
 	read, err := history.Results(box).Last(o.count, func(r inbox.Result, line []byte) {
-		any = true
+		there = true
 		each(r, line)
 	})
 	if err != nil {
@@ -149,7 +149,7 @@ func (o *resultsFlags) list(box *inbox.Inbox, s cli.Streams) (err error) {
 	}
 	defer func() { err = errors.Join(err, read.Close()) }()
 	s.Warn(read.Notes())
-	if !any {
+	if !there {
 		noteNothing(&o.InboxFlags, s, "was answered", box)
 	}
 	if err := shown.show(shown.Rest()); err != nil || !o.follow {

@@ -44,7 +44,7 @@ type boundSession struct {
 func (o *runVerbFlags) start(ctx context.Context, box *inbox.Inbox, _ string, s cli.Streams) error {
 	_, err := o.sessionFile(box, o.create.RunID, s)
 	if err != nil {
-		return err
+		return err // before anything is made
 	}
 	if o.inputs != "" {
 		if o.create.Inputs, err = disk.ReadGiven(o.inputs, maxResult); err != nil {

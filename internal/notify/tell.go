@@ -134,9 +134,9 @@ func Pending(ctx context.Context, box *inbox.Inbox, o Options) ([]Occasion, erro
 
 // Try runs the command with an example, and returns the example.
 func Try(ctx context.Context, box *inbox.Inbox, o Options) (Occasion, error) {
-	of := occasion(box, Test, o.now().UTC(), "test", "", "a test of --notify: this is how heartbeat tells about "+name(box))
-	of.Entry = &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1}
-	return of, o.run(ctx, of)
+	example := occasion(box, Test, o.now().UTC(), "test", "", "a test of --notify: this is how heartbeat tells about "+name(box))
+	example.Entry = &Entry{ID: "example", EntryID: see.Key("example"), Text: "the first line of an entry's text", Attempts: 1}
+	return example, o.run(ctx, example)
 }
 
 // saysKey begins the keys of what launchers say, overKey those of what is over.

@@ -30,7 +30,7 @@ import (
 
 func directory(e *examination) string {
 	dir := filepath.Dir(e.inbox)
-	of, err := disk.StatDir(dir)
+	info, err := disk.StatDir(dir)
 	switch access := disk.MayWrite(dir, inbox.LockName); {
 	case errors.Is(err, fs.ErrNotExist):
 		e.fail(cmp.Or(e.rewire(), quote("mkdir", "-p", "-m", "700", dir)), "%s does not exist", dir)
@@ -40,16 +40,16 @@ func directory(e *examination) string {
 		e.fail("see the system's log for its errors, and mount it writable", "the file system of %s is read-only: nothing can be delivered", dir)
 	case access != nil:
 		fix := quote("chmod", "u+rwx", dir)
-		if of.UID != uint32(os.Geteuid()) {
-			fix = asOwner(of.UID)
+		if info.UID != uint32(os.Geteuid()) {
+			fix = asOwner(info.UID)
 		}
 		e.fail(fix+", or choose another directory",
-			"user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, of.Mode, of.UID, access)
-	case disk.OthersWrite(of):
+			"user %d may not make files in %s (mode %04o, owner %d): %v", os.Geteuid(), dir, info.Mode, info.UID, access)
+	case disk.OthersWrite(info):
 		e.warn(quote("chmod", "go-w", dir), "others may make and replace files in %s (mode %04o): whoever can do that instructs the agent and forges its state, "+
-			"and heartbeat-launch refuses it without --shared", dir, of.Mode)
+			"and heartbeat-launch refuses it without --shared", dir, info.Mode)
 	}
-	return fmt.Sprintf("%s belongs to user %d, mode %04o", dir, of.UID, of.Mode)
+	return fmt.Sprintf("%s belongs to user %d, mode %04o", dir, info.UID, info.Mode)
 }
 
 // inboxFile opens the inbox as the hook does.
@@ -61,14 +61,14 @@ func inboxFile(e *examination) string {
 	if err != nil {
 		return e.fail("have the inbox be a file that this user may read (if it is one, "+quote("chmod", "u+r", e.inbox)+")", "%v", err)
 	}
-	of := f.Info()
+	info := f.Info()
 	if named, err := disk.StatFile(e.inbox); err == nil && disk.OthersWrite(named) {
-		e.warn(quote("chmod", "go-w", e.inbox), "others may write to %s (mode %04o): whoever can write to the inbox can instruct the agent", e.inbox, of.Mode)
+		e.warn(quote("chmod", "go-w", e.inbox), "others may write to %s (mode %04o): whoever can write to the inbox can instruct the agent", e.inbox, info.Mode)
 	}
 	if err := f.Close(); err != nil {
 		e.unseen("see the file system", err)
 	}
-	return fmt.Sprintf("%s is a regular file of %s, mode %04o", e.inbox, words.Size(of.Size), of.Mode)
+	return fmt.Sprintf("%s is a regular file of %s, mode %04o", e.inbox, words.Size(info.Size), info.Mode)
 }
 
 // stateFiles opens the files beside the inbox as the hook does, and changes nothing.
@@ -88,24 +88,24 @@ func stateFiles(e *examination) string {
 			continue
 		}
 		if err != nil {
-			of, _ := disk.StatName(path) // zeros stand for what cannot be read
-			if owner, is := e.foreignOwner(err); is && of.UID == owner {
-				e.fail(asOwner(owner), "user %d may not read and write %s (mode %04o, owner %d): %v", os.Geteuid(), path, of.Mode, of.UID, err)
+			info, _ := disk.StatName(path) // zeros stand for what cannot be read
+			if owner, is := e.foreignOwner(err); is && info.UID == owner {
+				e.fail(asOwner(owner), "user %d may not read and write %s (mode %04o, owner %d): %v", os.Geteuid(), path, info.Mode, info.UID, err)
 				continue
 			}
 			fix := "see who made it, then take it away"
 			if errors.Is(err, fs.ErrPermission) { // chmod of a link would change another file
 				fix += ", or: " + quote("chmod", "600", path)
 			}
-			e.fail(fix, "the hook refuses %s (mode %04o, owner %d): %v", path, of.Mode, of.UID, err)
+			e.fail(fix, "the hook refuses %s (mode %04o, owner %d): %v", path, info.Mode, info.UID, err)
 			continue
 		}
-		switch of := f.Info(); {
-		case of.Links > 1:
+		switch info := f.Info(); {
+		case info.Links > 1:
 			e.warn(quote("cp", "-p", path, path+".new")+" && "+quote("mv", path+".new", path)+", while no session runs",
-				"%s has %d names: what is written to it is in the other file as well, so that a copy made with cp -al is no backup", path, of.Links)
-		case of.Mode != 0o600:
-			e.warn(quote("chmod", "600", path), "%s has mode %04o: it holds prompts and replies, and is made with 0600", path, of.Mode)
+				"%s has %d names: what is written to it is in the other file as well, so that a copy made with cp -al is no backup", path, info.Links)
+		case info.Mode != 0o600:
+			e.warn(quote("chmod", "600", path), "%s has mode %04o: it holds prompts and replies, and is made with 0600", path, info.Mode)
 		}
 	}
 	if found == 0 {
@@ -117,8 +117,8 @@ func stateFiles(e *examination) string {
 // foreignOwner returns the owner of the inbox's directory, and whether a permission is missing because that is another
 // user. Nothing is wrong with the files then, and nobody should take them away.
 func (e *examination) foreignOwner(err error) (owner uint32, is bool) {
-	of, failed := disk.StatDir(filepath.Dir(e.inbox))
-	return of.UID, failed == nil && errors.Is(err, fs.ErrPermission) && of.UID != uint32(os.Geteuid())
+	info, failed := disk.StatDir(filepath.Dir(e.inbox))
+	return info.UID, failed == nil && errors.Is(err, fs.ErrPermission) && info.UID != uint32(os.Geteuid())
 }
 
 func asOwner(owner uint32) string { return fmt.Sprintf("look at it as user %d, who owns it", owner) }

@@ -120,10 +120,10 @@ func table() []row {
 	}
 }
 
-// check makes the checks of a scope.
-func (e *examination) check(of scope) {
+// check makes the checks of a scope: ofClaude, ofCodex or ofFsck.
+func (e *examination) check(which scope) {
 	for _, r := range table() {
-		if r.of&of == 0 || r.of&ofBox != 0 && e.inbox == "" || r.of&ofState != 0 && e.box == nil ||
+		if r.of&which == 0 || r.of&ofBox != 0 && e.inbox == "" || r.of&ofState != 0 && e.box == nil ||
 			r.of&ofWiring != 0 && (e.Launched || e.Codex && (e.program.path == "" || e.program.err != nil)) {
 			continue
 		}

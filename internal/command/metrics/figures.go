@@ -233,27 +233,27 @@ func (t *text) figure(name, help string, v reflect.Value) {
 			t.Series(name, float64(by[value]), label, value)
 		}
 	}
-	switch of := v.Interface().(type) {
+	switch value := v.Interface().(type) {
 	case bool:
-		t.One(name, kind, help, program.Number(of))
+		t.One(name, kind, help, program.Number(value))
 	case float64:
-		t.One(name, kind, help, of)
+		t.One(name, kind, help, value)
 	case map[inbox.Reason]int64:
 		by := map[string]int64{}
-		for reason, n := range of {
+		for reason, n := range value {
 			by[string(reason)] = n
 		}
 		series("reason", by)
 	case price.Tokens:
-		series("kind", map[string]int64{"input": of.Input, "output": of.Output, "cache_read": of.CacheRead, "cache_write": of.CacheWrite})
+		series("kind", map[string]int64{"input": value.Input, "output": value.Output, "cache_read": value.CacheRead, "cache_write": value.CacheWrite})
 	case Histogram:
 		t.Head(name, "histogram", help)
-		for _, b := range of.Buckets {
+		for _, b := range value.Buckets {
 			t.Series(name+"_bucket", float64(b.Count), "le", program.Value(b.LE))
 		}
-		t.Series(name+"_bucket", float64(of.Count), "le", "+Inf")
-		t.Series(name+"_sum", of.Sum)
-		t.Series(name+"_count", float64(of.Count))
+		t.Series(name+"_bucket", float64(value.Count), "le", "+Inf")
+		t.Series(name+"_sum", value.Sum)
+		t.Series(name+"_count", float64(value.Count))
 	default:
 		t.One(name, kind, help, float64(v.Int()))
 	}
