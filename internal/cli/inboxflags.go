@@ -147,7 +147,7 @@ func OrInit(err error) error {
 	case !errors.Is(err, ErrNoInbox):
 		return err
 	case !isOwn("."):
-		return usageError{fmt.Errorf("%w: none is looked for in a folder of another user, as this one is", err)}
+		return usageError{fmt.Errorf("%w: this folder belongs to another user, so none is looked for", err)}
 	}
 	return usageError{fmt.Errorf("%w, or have heartbeat init make one for this project", err)}
 }
@@ -169,7 +169,7 @@ func (i *InboxFlags) Look(s Streams) (*inbox.Inbox, error) {
 		s.Note("%v", err)
 	}
 	if err := box.Promote(context.Background()); err != nil {
-		s.Note("what is scheduled and due waits on: %v", err)
+		s.Note("what is scheduled and due is not in the inbox yet: %v", err)
 	}
 	return box, nil
 }

@@ -141,7 +141,7 @@ func AddNotify(f *pflag.FlagSet, command *string, text string) {
 		case first == "":
 			return "", refusal("is empty: give a command, as in --notify /usr/local/bin/tell-me")
 		case strings.ContainsRune(line, 0):
-			return "", refusal("has a NUL byte, and no command has one")
+			return "", refusal("has a NUL byte, which no command can have")
 		case plain && strings.Contains(first, "/") && first[0] != '/':
 			return "", refusal(first + ": the command runs in the root folder: name it by its whole path")
 		}

@@ -85,7 +85,7 @@ func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
 		case l != nil && l.Socket != "":
 			return l, nil
 		case l == nil:
-			return nil, fmt.Errorf("attach: nothing works on %s now: heartbeat launch does", box.Path())
+			return nil, fmt.Errorf("attach: nothing works on %s now: start a session with heartbeat launch", box.Path())
 		case others != nil && os.Geteuid() != 0:
 			return nil, fmt.Errorf("attach: process %d works on %s: %w", l.PID, words.Line(box.Path()), others)
 		case time.Now().After(deadline):

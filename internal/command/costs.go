@@ -209,7 +209,7 @@ func (o *costsFlags) printPrices(s cli.Streams) error {
 	if errEnd := l.end(); errEnd != nil {
 		return errEnd
 	}
-	s.Note("dollars for a million tokens; %s has what you change: see docs/cost.md", meter.PricesPlace())
+	s.Note("dollars for a million tokens; your own prices go into %s: see docs/cost.md", meter.PricesPlace())
 	return wrap("costs", err)
 }
 

@@ -327,7 +327,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 		_, err = fmt.Fprintln(o.FullText(s.Out), f.Answered.Answer())
 		return err
 	case f.Where == inbox.FoundScheduled:
-		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: heartbeat log %s says until when", f.Name(), words.Shell(f.Name()))
+		return fmt.Errorf("results: the entry %q is scheduled, and was not answered yet: heartbeat log %s shows its time", f.Name(), words.Shell(f.Name()))
 	case f.Where != "":
 		return fmt.Errorf("results: the entry %q is %s, and was not answered yet: heartbeat send --id ID --wait waits for it", f.Name(), f.Where)
 	case f.Letter != nil:

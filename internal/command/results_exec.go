@@ -44,9 +44,9 @@ func (e *execFlags) consumes(f *pflag.FlagSet, lists bool) (bool, error) {
 	case exec && forget:
 		return false, errors.New("--forget and --exec do not go together: forget the consumer first")
 	case lists || forget && f.Changed("follow"):
-		return false, errors.New("a consumer is handed all results, in their order: leave ENTRY, -n, --json and --raw out, and with --forget --follow")
+		return false, errors.New("a consumer is handed all results, in their order: leave ENTRY, -n, --json and --raw out, and --follow with --forget")
 	case exec && e.Name == "":
-		return false, errors.New("--exec needs --as NAME, by which it is known what was handed over")
+		return false, errors.New("--exec needs --as NAME, the name under which it is kept what was handed over")
 	case exec && e.TimeLimit <= 0:
 		return false, errors.New("--exec-timeout is 0: a command needs some time")
 	case exec:

@@ -107,7 +107,7 @@ func reportDone(i *cli.InboxFlags, s cli.Streams, v any, sentence string) error 
 // doneUntold returns the error of a verb that is done and could not print that, so that nobody does it again.
 func doneUntold(err error) error {
 	if err != nil {
-		return fmt.Errorf("it was done, and only telling so failed: %w", err)
+		return fmt.Errorf("it was done, but that could not be printed: %w", err)
 	}
 	return nil
 }

@@ -177,7 +177,7 @@ func (o *statusFlags) follow(box *inbox.Inbox, s cli.Streams) error {
 	last := ""
 	err := follow(w, s, func() error {
 		if err := box.Promote(context.Background()); err != nil {
-			s.Note("what is scheduled and due waits on: %v", err)
+			s.Note("what is scheduled and due is not in the inbox yet: %v", err)
 		}
 		st, _ := readStatus(context.Background(), box) // the status itself has the error
 		shown, err := o.text(st, o.on(s.Out))

@@ -138,12 +138,12 @@ func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	case err != nil:
 		return its, err
 	case its.PID < 0:
-		return its, errors.New("the launcher's process cannot be seen from here, as that of another container: stop it there")
+		return its, errors.New("the launcher's process cannot be seen from here, because it is in another container: stop it there")
 	case machine.Name(its.PID) == "heartbeat-host":
-		return its, fmt.Errorf("a hosted session works on %s (process %d): `heartbeat-host cancel --warm ID` ends it, whose id `heartbeat-host list` shows", box.Path(), its.PID)
+		return its, fmt.Errorf("a hosted session works on %s (process %d): `heartbeat-host cancel --warm ID` ends it, and `heartbeat-host list` shows its ID", box.Path(), its.PID)
 	}
 	if agent := machine.Nearest(its.PID, func(pid int) bool { return machine.Name(pid) == "heartbeat-nats" }); agent != 0 {
-		return its, fmt.Errorf("the launcher of %s (process %d) is that of a fleet's agent (process %d), which would start another: `heartbeat-nats drain AGENT` has the agent end, whose name `heartbeat-nats status` shows",
+		return its, fmt.Errorf("the launcher of %s (process %d) is that of a fleet's agent (process %d), which would start another: `heartbeat-nats drain AGENT` ends the agent, and `heartbeat-nats status` shows its name",
 			box.Path(), its.PID, agent)
 	}
 	return its, nil

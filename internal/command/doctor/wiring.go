@@ -276,7 +276,7 @@ func binary(e *examination) string {
 		// A missing hook has no folder, and is reported above.
 		if real, err := filepath.EvalSymlinks(path); err == nil && w.err == nil && len(w.hook.Runs.Dirs) > 0 {
 			if _, err := exec.LookPath(filepath.Join(filepath.Dir(real), "heartbeat")); err != nil {
-				e.warn(folder, "the heartbeat beside the hook cannot be started, which takes over for its babysitter runs: the hook needs one on the PATH of the session: %v", err)
+				e.warn(folder, "the heartbeat beside the hook cannot be started, and its babysitter runs need one: without it the PATH of the session must have one: %v", err)
 			}
 		}
 	}
