@@ -45,13 +45,13 @@ func limitTime(to *time.Duration, none bool) pflag.Value {
 }
 
 // EntryCost is the help of --max-cost for a new entry.
-const EntryCost = "set the entry aside once it has cost so many dollars, over all its attempts"
+const EntryCost = "set the entry aside once it has cost this many dollars, over all its attempts"
 
 // AddEntryLimits declares the flags for what one entry may cost. They refuse 0. cost is the help of --max-cost.
 func AddEntryLimits(f *pflag.FlagSet, l *budget.Limits, cost string) {
 	f.Var(usd(&l.Nanos, false), "max-cost", cost)
 	f.Var(tokens(&l.Tokens, false), "max-tokens", "the same for tokens of every kind, such as 400k")
-	f.Var(limitTime(&l.Time, false), "max-time", "the same for the time that is worked on it, such as 30m")
+	f.Var(limitTime(&l.Time, false), "max-time", "the same for the time spent on it, such as 30m")
 }
 
 // addRemoved declares limits of earlier releases, perhaps as NAME=DEFAULT. 0, which meant no limit, still passes, and so
@@ -72,11 +72,11 @@ func addRemoved(f *pflag.FlagSet, instead string, names ...string) {
 
 // AddLimits declares the flags for what an entry and a day may cost. 0 is no limit.
 func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
-	f.Var(usd(&l.Entry.Nanos, true), "max-cost-per-entry", "set an entry aside once it has cost so many dollars, over all its attempts")
-	f.Var(usd(&l.Day.Nanos, true), "max-cost-per-day", "pause the inbox until midnight once its sessions have cost so much that day")
+	f.Var(usd(&l.Entry.Nanos, true), "max-cost-per-entry", "set an entry aside once it has cost this many dollars, over all its attempts")
+	f.Var(usd(&l.Day.Nanos, true), "max-cost-per-day", "pause the inbox until midnight once its sessions have cost this much in the day")
 	f.Var(tokens(&l.Entry.Tokens, true), "max-tokens-per-entry", "as --max-cost-per-entry, for tokens of every kind, such as 400k")
 	f.Var(tokens(&l.Day.Tokens, true), "max-tokens-per-day", "as --max-cost-per-day, for tokens")
-	f.Var(limitTime(&l.Entry.Time, true), "max-time-per-entry", "set an entry aside once it was worked on for so long, all attempts together")
+	f.Var(limitTime(&l.Entry.Time, true), "max-time-per-entry", "set an entry aside once it was worked on for this long, all attempts together")
 	addRemoved(f, "limit each entry (--max-cost-per-entry, --max-tokens-per-entry) or the day (--max-cost-per-day, --max-tokens-per-day)", "max-cost-per-session", "max-tokens-per-session")
 }
 
@@ -105,7 +105,7 @@ func AddOrphan(f *pflag.FlagSet, s *recovery.Settings) {
 	}
 	s.MaxAttempts = recovery.DefaultMaxAttempts
 	policies := choice{(*string)(&s.Policy), []string{string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)}}
-	f.Var(policy{policies, &s.Chosen}, "on-orphan", "what becomes of an entry whose session ended without answering it (of a run's: retry, unless this is given)")
+	f.Var(policy{policies, &s.Chosen}, "on-orphan", "what becomes of an entry whose session ended without answering it (an entry of a run: retry, unless this is given)")
 	f.Var(AtLeast(&s.MaxAttempts, 1), "max-attempts", "deliveries of one entry before retry gives up on it")
 }
 

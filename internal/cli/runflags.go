@@ -117,7 +117,7 @@ type NotifyFlags struct {
 // Add declares the flags.
 func (n *NotifyFlags) Add(f *pflag.FlagSet) {
 	AddNotify(f, &n.Command, "run this `command` once for each thing that needs a person, with one JSON object on its stdin: see heartbeat notify --help")
-	f.BoolVar(&n.Drained, "notify-drained", false, "with --notify: tell also that nothing waits any more")
+	f.BoolVar(&n.Drained, "notify-drained", false, "with --notify: also tell when nothing waits any more")
 }
 
 // Check refuses --notify-drained without --notify.

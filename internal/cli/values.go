@@ -87,7 +87,7 @@ func CountGiven(f *pflag.FlagSet) bool { return f.Changed("count") || f.Changed(
 
 // AddFollow declares --follow.
 func AddFollow(f *pflag.FlagSet, to *bool) {
-	f.BoolVarP(to, "follow", "f", false, "go on with what comes")
+	f.BoolVarP(to, "follow", "f", false, "continue with what comes")
 }
 
 // Named returns the value of a flag for a non-empty text, such as a file name. remedy is what to do about an empty one.

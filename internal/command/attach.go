@@ -38,7 +38,7 @@ heartbeat attach --watch --inbox /srv/mail/work/inbox.jsonl`,
 		w := sharing.Watch{Detach: sharing.DetachKey}
 		cli.AddInbox(f, &i.Inbox)
 		f.BoolVar(&w.Only, "watch", false, "only watch, and type nothing")
-		f.BoolVar(&w.Take, "take", false, "type in the place of who types now")
+		f.BoolVar(&w.Take, "take", false, "type instead of whoever types now")
 		f.Var(&w.Detach, "detach-key", "the `key` that leaves the session to itself")
 		return onInbox("", changing(&i), func([]string) error {
 			if w.Only && w.Take {

@@ -85,7 +85,7 @@ before that is printed.`,
 heartbeat dead-letter requeue job-18 --max-cost 5`,
 }, (*letterFlags).requeueOrAccept, func(o *letterFlags, f *pflag.FlagSet) {
 	f.BoolVar(&o.all, "all", false, "all letters that were not requeued yet")
-	cli.AddEntryLimits(f, &o.limits, "the entry may cost so many dollars, whatever the flags of the hook say")
+	cli.AddEntryLimits(f, &o.limits, "the entry may cost this many dollars, whatever the flags of the hook say")
 	f.Var(&o.settle, "settle", "how long a last line without newline must stand still before it gets one")
 	o.addQuiet(f, "letter")
 })

@@ -23,11 +23,11 @@ type execFlags struct {
 func (e *execFlags) add(f *pflag.FlagSet) {
 	e.Patience, e.TimeLimit, e.Wait, e.Flag = consumer.Patience, consumer.TimeLimit, time.Nanosecond, "--exec"
 	f.Var(cli.Named(&e.Command, "give it a command, or leave the flag out"), "exec", "hand each result and each dead letter to this shell `command`, as JSON on its stdin")
-	f.Var(cli.Named(&e.Name, "name the consumer"), "as", "with --exec: the `name` under which it is kept how far that has come")
-	f.BoolVar(&e.Fresh, "new", false, "with --exec: where that name is not known yet, begin with what is still to come")
+	f.Var(cli.Named(&e.Name, "name the consumer"), "as", "with --exec: the `name` under which its progress is kept")
+	f.BoolVar(&e.Fresh, "new", false, "with --exec: if that name is not known yet, begin with what is still to come")
 	f.Var((*cli.Span)(&e.Patience), "patience", "with --exec: how long the command may fail until status says so, and until the verb ends without --follow")
 	f.Var((*cli.Span)(&e.TimeLimit), "exec-timeout", "with --exec: how long the command may take")
-	f.Var(cli.Named(&e.forget, "name a consumer"), "forget", "forget the consumer of that `name`: what it has not had is kept for it no longer")
+	f.Var(cli.Named(&e.forget, "name a consumer"), "forget", "forget the consumer of that `name`, and keep nothing for it any longer")
 }
 
 // consumes reports whether the flags are about a consumer. It refuses flags that do not go with that. lists is whether
@@ -46,7 +46,7 @@ func (e *execFlags) consumes(f *pflag.FlagSet, lists bool) (bool, error) {
 	case lists || forget && f.Changed("follow"):
 		return false, errors.New("a consumer is handed all results, in their order: leave ENTRY, -n, --json and --raw out, and --follow with --forget")
 	case exec && e.Name == "":
-		return false, errors.New("--exec needs --as NAME, the name under which it is kept what was handed over")
+		return false, errors.New("--exec needs --as NAME, the name under which its progress is kept")
 	case exec && e.TimeLimit <= 0:
 		return false, errors.New("--exec-timeout is 0: a command needs some time")
 	case exec:

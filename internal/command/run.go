@@ -61,10 +61,10 @@ is not over is refused before anything is made.
 Exit status: 0 done; 1 not done; 3 the run goes no further by itself.`,
 	Example: `heartbeat run start --entry process.mjs#process --process-id greet --inputs inputs.json`,
 }, (*runVerbFlags).start, func(o *runVerbFlags, f *pflag.FlagSet) {
-	f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (without: #process)")
+	f.StringVar(&o.create.Entry, "entry", "", "the process, a `module` and its export: FILE#EXPORT (default export: process)")
 	f.StringVar(&o.create.ProcessID, "process-id", "", "the `id` of the process")
 	f.StringVar(&o.inputs, "inputs", "", "a `file` with the inputs of the process, in JSON")
-	f.StringVar(&o.create.RunID, "run-id", "", "the `id` of the run (default: one is drawn)")
+	f.StringVar(&o.create.RunID, "run-id", "", "the `id` of the run (default: a random one)")
 	f.StringVar(&o.create.Prompt, "prompt", "", "what a person asked for, a `text` that is kept with the run")
 	f.StringVar(&o.create.Revision, "process-revision", "", "the `revision` of the process, kept with the run")
 	f.StringVar(&o.create.Request, "request", "", "the `id` of what asked for the run, kept with it")
@@ -90,7 +90,7 @@ goes no further by itself.`,
 	Example: `heartbeat run resume r1
 heartbeat run resume r1 --max-iterations 512`,
 }, (*runVerbFlags).resume, func(o *runVerbFlags, f *pflag.FlagSet) {
-	f.StringVar(&o.again, "again", "", "have the run, which failed with an `effect` that was posted as failed, ask for that once more")
+	f.StringVar(&o.again, "again", "", "let a run that failed because this `effect` was posted as failed ask for it once more")
 	o.addDriving(f)
 })
 
@@ -218,14 +218,14 @@ func (o *runVerbFlags) adopt(kept orchestrate.Options, s cli.Streams) error {
 	if b := kept.Breakpoints; b != "" && b != w.Breakpoints && !o.flags.Changed("breakpoints") {
 		s.Note("the run was driven with --breakpoints %s, and is with %s from here on", b, w.Breakpoints)
 	}
-	for name, keep := range map[string]func(){
-		"reject-reason":  func() { w.RejectReason = kept.RejectReason },
-		"on-unresolved":  func() { w.OnUnresolved = kept.OnUnresolved },
-		"max-iterations": func() { w.MaxSteps = kept.MaxSteps },
-	} {
-		if !o.flags.Changed(name) {
-			keep()
-		}
+	if !o.flags.Changed("reject-reason") {
+		w.RejectReason = kept.RejectReason
+	}
+	if !o.flags.Changed("on-unresolved") {
+		w.OnUnresolved = kept.OnUnresolved
+	}
+	if !o.flags.Changed("max-iterations") {
+		w.MaxSteps = kept.MaxSteps
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ heartbeat send --wait --timeout 10m "is the release ready?"`,
 		f.Var(cli.Named(&o.id, "name the entry, or leave the flag out"), "id", "give the entry this `id`, and append it only once")
 		f.StringArrayVar(&o.meta, "meta", nil, "metadata `key=value`, kept with the result (may be repeated)")
 		f.Var(&o.notBefore, "not-before", "keep it out of the inbox until then (a time, or a duration from now)")
-		f.Var(&o.expires, "expires", "set it aside if it is delivered no sooner than that (a time, or a duration from now)")
+		f.Var(&o.expires, "expires", "set it aside if it is not delivered by then (a time, or a duration from now)")
 		cli.AddEntryLimits(f, &o.limits, cli.EntryCost)
 		f.StringArrayVar(&o.checks, "check", nil, "the `name` of a check of the wiring that it has to pass, or none (may be repeated)")
 		f.BoolVar(&o.wait, "wait", false, "wait for the answer, and print it")

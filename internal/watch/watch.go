@@ -66,7 +66,7 @@ heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/hear
 			cli.AddNamedInbox(f, &o.inbox)
 			f.BoolVar(&o.once, "once", false, "show everything once, and end: for a pipe, a script or a timer")
 			f.BoolVar(&o.json, "json", false, "with --once, print JSON, one object an inbox")
-			f.Var(&o.stall, "stall", "with --once and --notify, tell also that an entry waits or is in flight and nothing has happened for so long (0: never)")
+			f.Var(&o.stall, "stall", "with --once and --notify, also tell if an entry waits or is in flight and nothing has happened for this long (0: never)")
 			cli.AddNotify(f, &o.notify, "with --once, the `command` that tells a person what needs one, for /bin/sh")
 			program.AddColor(f, &o.color)
 			return func(dirs []string, s cli.Streams) error {

@@ -278,7 +278,7 @@ func (t *text) troubles(all []see.Trouble) {
 	}
 }
 
-// Spending is what was spent since the inbox's journal began, by the transcripts. Dollars are nil if unknown.
+// Spending is what was spent since the inbox's journal began. The transcripts tell it. Dollars are nil if unknown.
 type Spending struct {
 	USD        *float64     `json:"cost_usd_total,omitempty" help:"Dollars spent, by what models cost (heartbeat costs --prices)."`
 	OutsideUSD *float64     `json:"cost_outside_usd_total,omitempty" help:"Of those, dollars spent while no entry was in flight."`
