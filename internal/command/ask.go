@@ -151,9 +151,9 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	}
 	ctx, stop := o.patience()
 	defer stop()
-	_, shown := awaited{box, &r, time.Now()}.shown(ctx, s)
+	_, hide := awaited{box, &r, time.Now()}.show(ctx, s)
 	outcome, err := w.work(ctx, box, r)
-	shown()
+	hide()
 	now := waited{ID: r.ID, EntryID: r.EntryID, Result: outcome.Result, DeadLetter: outcome.DeadLetter}
 	now.price(box)
 	err = o.conclude(box, &now, err, w)

@@ -63,9 +63,9 @@ func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Stre
 	var first error
 	for _, r := range receipts {
 		w := waited{ID: r.ID, EntryID: r.EntryID}
-		_, shown := awaited{box, &r, time.Now()}.shown(ctx, s)
+		_, hide := awaited{box, &r, time.Now()}.show(ctx, s)
 		outcome, err := outcomes.Await(ctx, box, r, cli.WatchPoll)
-		shown()
+		hide()
 		w.Result, w.DeadLetter = outcome.Result, outcome.DeadLetter
 		w.price(box)
 		ended := o.judge(box, &w, err)
@@ -198,9 +198,9 @@ type awaited struct {
 	began time.Time
 }
 
-// shown shows what is waited for on a line of the terminal, until stop is called. Other output must go around the
+// show shows what is waited for on a line of the terminal, until hide is called. Other output must go around the
 // line, which is nil without a terminal.
-func (a awaited) shown(ctx context.Context, s cli.Streams) (line *layout.ProgressLine, stop func()) {
+func (a awaited) show(ctx context.Context, s cli.Streams) (line *layout.ProgressLine, hide func()) {
 	if line = layout.StartLine(s.Err, ""); line == nil {
 		return nil, func() {}
 	}

@@ -89,7 +89,7 @@ func (o *breakpointFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) erro
 	if err != nil {
 		return err
 	}
-	rows := o.on(s.Out).list(layout.Column{Title: "EFFECT"}, layout.Column{Title: "ASKED"}, layout.Column{Title: "QUESTION", Text: true})
+	rows := o.display(s.Out).list(layout.Column{Title: "EFFECT"}, layout.Column{Title: "ASKED"}, layout.Column{Title: "QUESTION", Text: true})
 	there := false
 	var unread error // of damaged runs, which hide no other run's question
 	for _, k := range known {

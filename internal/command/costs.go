@@ -92,7 +92,7 @@ func (o *costsFlags) run(s cli.Streams) error {
 	case o.csv:
 		return printCosts(rows, book.CSVHead+"\n", words.Raw(s.Out), func(g *book.Group) string { return g.CSV(o.by) })
 	}
-	if err := o.table(append(rows, total), o.on(s.Out)); err != nil {
+	if err := o.table(append(rows, total), o.display(s.Out)); err != nil {
 		return err
 	}
 	if n := total.Spent.Unpriced; n > 0 {
@@ -183,7 +183,7 @@ func (o *costsFlags) table(rows []*book.Group, d display) error {
 
 func (o *costsFlags) printPrices(s cli.Streams) error {
 	table, err := meter.Prices()
-	l := o.on(s.Out).list(layout.Column{Title: "MODEL", Text: true, Cut: true, Most: 40}, number("INPUT"), number("OUTPUT"),
+	l := o.display(s.Out).list(layout.Column{Title: "MODEL", Text: true, Cut: true, Most: 40}, number("INPUT"), number("OUTPUT"),
 		number("CACHE READ"), number("CACHE WRITE"), number("1 H"), number("FAST INPUT"), layout.Column{Title: "FROM", Text: true})
 	row := func(name string, r *price.Rates, from string) {
 		fast := "-"

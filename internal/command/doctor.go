@@ -71,7 +71,7 @@ heartbeat doctor --project ~/work --settings session.json --json`,
 
 // printChecks prints the checks. The error counts those in one of the given states.
 func (o *shownFlags) printChecks(verb string, all []doctor.Check, asJSON bool, s cli.Streams, one, many string, states ...string) error {
-	write := func() error { return doctor.WriteText(o.on(s.Out).Output, all) }
+	write := func() error { return doctor.WriteText(o.display(s.Out).Output, all) }
 	if asJSON {
 		write = func() error { return printEach(s.Out, all) }
 	}

@@ -284,7 +284,7 @@ func (o *initFlags) report(s cli.Streams) error {
 	if _, err := fmt.Fprintf(s.Out, "checked: %d of %d checks are ok\n", len(all)-len(bad), len(all)); err != nil {
 		return err
 	}
-	if err := doctor.WriteText(checks.on(s.Out).Output, bad); err != nil {
+	if err := doctor.WriteText(checks.display(s.Out).Output, bad); err != nil {
 		return err
 	}
 	named := "" // the default inbox needs no flag

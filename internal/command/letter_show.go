@@ -26,7 +26,7 @@ func (o *letterFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) error {
 	if o.JSON {
 		return o.eachPart(box, s, func(part []inbox.Letter) error { return printEach(s.Out, part) })
 	}
-	d, there := o.on(s.Out), false
+	d, there := o.display(s.Out), false
 	l := d.list(append(costlyOrder(d, []layout.Column{
 		{Title: "LETTER"},
 		{Title: "SET ASIDE"},
@@ -140,7 +140,7 @@ func (o *letterFlags) show(box *inbox.Inbox, named []string, s cli.Streams) erro
 		if i > 0 {
 			fmt.Fprintln(s.Out)
 		}
-		shown := o.on(s.Out)
+		shown := o.display(s.Out)
 		if err := shown.Table(describeLetter(l, shown)); err != nil {
 			return err
 		}

@@ -75,7 +75,7 @@ func (o *logFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 		if o.follow { // later names may need the room
 			entry.Least = 12
 		}
-		o.rows = o.on(s.Out).list(
+		o.rows = o.display(s.Out).list(
 			layout.Column{Title: "TIME", Least: len(time.Stamp)},
 			layout.Column{Title: "EVENT", Least: len(history.DeadLettered), Style: func(event string) layout.Style { return eventStyles[event] }},
 			entry,
@@ -122,7 +122,7 @@ func (o *logFlags) show(box *inbox.Inbox, entry []string, s cli.Streams) (err er
 
 func (o *logFlags) followEvents(box *inbox.Inbox, log *history.Log, news *inbox.Watcher, wanted func(history.Event) bool, s cli.Streams) error {
 	if layout.Terminal(s.Out) != nil { // a pipe's reader may print on this terminal, so no line then
-		line, stop := awaited{box: box, began: time.Now()}.shown(context.Background(), s)
+		line, stop := awaited{box: box, began: time.Now()}.show(context.Background(), s)
 		defer stop()
 		if o.rows != nil {
 			o.rows.Output = o.rows.To(line.Around(words.Raw(s.Out)))

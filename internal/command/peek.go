@@ -68,7 +68,7 @@ func (o *peekFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) (err error)
 		return fmt.Errorf("peek: %w", err)
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
-	l := o.on(s.Out).list(
+	l := o.display(s.Out).list(
 		number("#"), number("OFFSET"),
 		layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 24},
 		layout.Column{Title: "SENT", IfAny: true},

@@ -193,7 +193,7 @@ func (o *resultsFlags) answers(box *inbox.Inbox, s cli.Streams, contested map[st
 	}
 	prompt, reply := text, text
 	prompt.Title, reply.Title = "PROMPT", "REPLY"
-	d := o.on(s.Out)
+	d := o.display(s.Out)
 	columns := []layout.Column{
 		when, {Title: "ENTRY", Text: true, Cut: true, Most: 24}, {Title: "TOOK"}, {Title: "ATTEMPT", Right: true, IfAny: true}, prompt, reply,
 	}

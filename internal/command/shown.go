@@ -25,7 +25,7 @@ func (o *shownFlags) addColor(f *pflag.FlagSet) {
 	program.AddColor(f, &o.color)
 }
 
-func (o *shownFlags) on(out io.Writer) display {
+func (o *shownFlags) display(out io.Writer) display {
 	return display{layout.For(out, o.color), time.Now()}
 }
 

@@ -147,7 +147,7 @@ type asks struct {
 
 func (o *statusFlags) once(box *inbox.Inbox, s cli.Streams) error {
 	st, err := readStatus(context.Background(), box)
-	text, printed := o.text(st, o.on(s.Out))
+	text, printed := o.text(st, o.display(s.Out))
 	if printed == nil {
 		_, printed = io.WriteString(words.Raw(s.Out), text)
 	}
@@ -180,7 +180,7 @@ func (o *statusFlags) follow(box *inbox.Inbox, s cli.Streams) error {
 			s.Note("what is scheduled and due is not in the inbox yet: %v", err)
 		}
 		st, _ := readStatus(context.Background(), box) // the status itself has the error
-		shown, err := o.text(st, o.on(s.Out))
+		shown, err := o.text(st, o.display(s.Out))
 		if err != nil || screen == nil && sameButForAges(shown, last) {
 			return err
 		}

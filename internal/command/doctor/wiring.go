@@ -210,7 +210,7 @@ func events(e *examination) string {
 // rewire returns the command that makes the project's sessions work on the project's own inbox. It returns "" unless
 // they work on another one, as in a copy of the project that the hook was wired for.
 func (e *examination) rewire() string {
-	stops := slices.DeleteFunc(e.related(settings.Stop, same), func(w *wire) bool { // a hook for all projects is meant so
+	stops := slices.DeleteFunc(e.related(settings.Stop, same), func(w *wire) bool { // a hook for all projects stays
 		return !strings.HasPrefix(w.file.Path, e.Project+string(filepath.Separator))
 	})
 	if e.Inbox != "" || e.Found == "" || len(stops) == 0 || inbox.SameInbox(e.Found, e.inbox) {
