@@ -25,8 +25,7 @@ const (
 
 // Streams are the standard streams of a command, or a test's replacements.
 type Streams struct {
-	// Command begins each sentence on Err, such as heartbeat-stop.
-	Command  string
+	Command  string // begins each sentence on Err
 	In       *os.File
 	Out, Err io.Writer
 }

@@ -24,12 +24,10 @@ type runVerbFlags struct {
 	create  babysitter.CreateOptions
 	inputs  string
 	session string
-	// launch prints only the flags that a launcher needs.
-	launch bool
-	// again is an effect that resume asks for once more.
-	again string
-	flags *pflag.FlagSet
-	line  *layout.ProgressLine // while a step is taken
+	launch  bool   // print only the flags that a launcher needs
+	again   string // an effect that resume asks for once more
+	flags   *pflag.FlagSet
+	line    *layout.ProgressLine // while a step is taken
 }
 
 var runsVerb = cli.Verb{

@@ -139,16 +139,12 @@ type state struct {
 	Letters outcomes.Place     `json:"letters"`
 	Holding map[string]holding `json:"holding,omitempty"`
 	// Seen is when a condition that must last before it is told was first seen.
-	Seen map[string]time.Time `json:"seen,omitempty"`
-	// Done are the occasions that the round in progress has told.
-	Done []string `json:"done,omitempty"`
-	// ToldAt are the times of the latest messages, by kind.
-	ToldAt map[What][]time.Time `json:"told_at,omitempty"`
-	// Settled is how many entries were settled when the inbox was last seen drained.
-	Settled *int64 `json:"settled,omitempty"`
-	// Said is what launchers had to tell and nobody was told yet.
-	Said    []Occasion `json:"said,omitempty"`
-	Trouble trouble    `json:"trouble"`
+	Seen    map[string]time.Time `json:"seen,omitempty"`
+	Done    []string             `json:"done,omitempty"`    // what the round in progress has told
+	ToldAt  map[What][]time.Time `json:"told_at,omitempty"` // when the latest messages of a kind went out
+	Settled *int64               `json:"settled,omitempty"` // entries, when the inbox was last seen drained
+	Said    []Occasion           `json:"said,omitempty"`    // what launchers had to tell and nobody was told yet
+	Trouble trouble              `json:"trouble"`
 
 	written []byte // the file's present content
 }
@@ -159,8 +155,8 @@ type holding struct {
 	Last time.Time `json:"last,omitzero"`  // when it was last told
 	Kind see.Kind  `json:"kind,omitempty"` // empty if its end is not told
 	Text string    `json:"text,omitempty"`
-	// Times is how often it was told.
-	Times int `json:"times,omitempty"`
+
+	Times int `json:"times,omitempty"` // how often it was told
 }
 
 // trouble records that the command fails.

@@ -21,10 +21,9 @@ type scan struct {
 	now   time.Time
 	st    *state
 	facts see.Facts
-	// holds are the keys of all conditions that hold now.
-	holds map[string]bool
-	// letters is how far the dead letters were read.
-	letters outcomes.Place
+
+	holds   map[string]bool // the keys of all conditions that hold now
+	letters outcomes.Place  // how far the dead letters were read
 	pending map[What]pending
 }
 

@@ -14,23 +14,15 @@ import (
 type Board struct {
 	Width, Height int
 	Picture       Picture
-	// Selected is the path of the chosen inbox. It stays chosen while others come and go.
-	Selected string
-	// Page is the open inbox, or nil.
-	Page *Page
-	// Life is the open entry, or nil.
-	Life *Life
-	// Asking is the question before something is done, or nil.
-	Asking *Asking
-	// Help shows what the keys do.
-	Help bool
-	// Doing names the action in progress, or is empty.
-	Doing string
-	// Said reports the last action, and Failed is whether it failed.
-	Said   string
-	Failed bool
-	// Now is the time of the display.
-	Now time.Time
+	Selected      string    // the path of the chosen inbox, which stays chosen while others come and go
+	Page          *Page     // the open inbox, or nil
+	Life          *Life     // the open entry, or nil
+	Asking        *Asking   // the question before something is done, or nil
+	Help          bool      // show what the keys do
+	Doing         string    // the action in progress, or ""
+	Said          string    // about the last action
+	Failed        bool      // the last action failed
+	Now           time.Time // of the display
 }
 
 // Page is one inbox with its entries.
@@ -40,10 +32,9 @@ type Page struct {
 	Notes    []string
 	Failed   error
 	Selected int
-	// Seen is the state of the inbox from which the items were read.
-	Seen    int64
-	Loaded  bool
-	loading bool
+	Seen     int64 // the state of the inbox from which the items were read
+	Loaded   bool
+	loading  bool
 }
 
 // Life is an open entry. Top is its first line on screen.
@@ -80,8 +71,7 @@ type (
 	// Act asks for a command of heartbeat to be run: see [Board.Done].
 	Act struct {
 		Doing string
-		// Args follow the name heartbeat on the command line.
-		Args []string
+		Args  []string // after the name heartbeat on the command line
 	}
 )
 

@@ -33,19 +33,15 @@ const (
 // Item is one line of an inbox's page: an entry, or a question. Its texts are not cleaned.
 type Item struct {
 	Kind
-	ID, EntryID string
-	// Start is the offset of a waiting entry in the inbox.
-	Start int64
-	// Letter names a dead letter.
-	Letter string
-	// RunDir and Effect name the breakpoint of a run. Both are empty if a session asks.
-	RunDir, Effect string
+	ID, EntryID    string
+	Start          int64  // the offset of a waiting entry in the inbox
+	Letter         string // the name of a dead letter
+	RunDir, Effect string // of a run's breakpoint, empty if a session asks
 	At             time.Time
 	Note           string
-	Text           string // the beginning of the text, or of an answered entry's prompt
-	Reply          string // the beginning
-	// Price is the cost so far, over all attempts.
-	Price price.Price
+	Text           string      // the beginning of the text, or of an answered entry's prompt
+	Reply          string      // the beginning
+	Price          price.Price // the cost so far, over all attempts
 }
 
 // name returns the item's name in lists.

@@ -192,11 +192,9 @@ type Inbox struct {
 	State    see.State
 	Why      string
 	Troubles []see.Trouble
-	// Today is what was spent since midnight, as far as the client reported it.
-	Today price.Amount
-	// Seen changes whenever anything about the inbox does.
-	Seen  int64
-	Notes []string
+	Today    price.Amount // spent since midnight, as far as the client reported it
+	Seen     int64        // changes whenever anything about the inbox does
+	Notes    []string
 }
 
 // Path returns the path of the inbox.

@@ -20,8 +20,7 @@ const maxWidth = 120
 // Output is where a verb prints for people.
 type Output struct {
 	Palette
-	// Width is the terminal's width in columns, or 0 without a terminal.
-	Width int
+	Width int // the terminal's, in columns, or 0 without a terminal
 	out   io.Writer
 }
 

@@ -16,25 +16,20 @@ const minText = 16
 // Column is one column of a [Table].
 type Column struct {
 	Title string
-	// Right aligns the column to the right, for numbers.
-	Right bool
+	Right bool // align to the right, for numbers
 	// Text marks a column that gives way on a narrow terminal: its cells are wrapped, or cut if Cut
 	// is set too. Several text columns share the room that the others leave.
-	Text bool
-	Cut  bool
-	// Least is the column's least width, for a table that continues with rows not known yet.
-	Least int
-	// Most is the greatest width of a text column at a terminal.
-	Most int
-	// IfAny hides the column while all its cells are empty.
-	IfAny bool
+	Text  bool
+	Cut   bool
+	Least int  // the least width, for a table that continues with rows not known yet
+	Most  int  // the greatest width of a text column at a terminal
+	IfAny bool // hide the column while all its cells are empty
 	// Late drops an empty last cell from a program's line: the column was added after programs had
 	// learned to read the others.
 	Late bool
 	// Keep ranks the column on a screen without room for all: the lowest rank is left out first. See [Table.Screen].
-	Keep int
-	// Style returns the style for a cell's text.
-	Style func(cell string) Style
+	Keep  int
+	Style func(cell string) Style // of a cell's text, nil for Plain
 }
 
 // Table collects rows until their widths are known. A table whose columns have titles is a list: see [Output.Table].

@@ -15,8 +15,7 @@ import (
 // Beside is another command that runs as a verb: heartbeat-host as heartbeat host.
 type Beside struct {
 	Name, Short string
-	// Command is the end of the command's name, where it differs from Name.
-	Command string
+	Command     string // the end of the command's name, if it differs from Name
 	// Page describes a command that cannot complete or document itself. Any other command does both, and has no Page.
 	Page func() cli.Page
 }

@@ -19,8 +19,7 @@ const (
 // Figures collects metrics in Prometheus's text format 0.0.4. All series of a name stand together,
 // even if another inbox's figures were added between them.
 type Figures struct {
-	// Labels are added to every series: names and values alternate.
-	Labels []string
+	Labels []string // of every series: names and values alternate
 
 	names  []string // in order of first use
 	blocks map[string]*strings.Builder

@@ -16,11 +16,10 @@ import (
 // Program is a command with verbs.
 type Program struct {
 	Name, Short, Long, Example string
-	// Bare is printed when no verb is given; "" prints the help.
-	Bare   string
+
+	Bare   string // printed when no verb is given; "" prints the help
 	Groups []Group
-	// Beside are other commands that run as verbs.
-	Beside []Beside
+	Beside []Beside // other commands that run as verbs
 	// IDs lists the ids that a verb's arguments may name: see [cli.Verb.IDs].
 	IDs func(kind string, flags *pflag.FlagSet) []Hint
 

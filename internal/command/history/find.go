@@ -28,12 +28,9 @@ type Found struct {
 	// Result is the line of .results.jsonl with the entry's last answer, and Answered that line parsed.
 	Result   []byte
 	Answered inbox.Result
-	// Letter is the entry's last dead letter, unless it was requeued or answered since.
-	Letter *inbox.Letter
-	// Where is the entry's place now, in the words of [inbox.Receipt]. It is empty if the entry is settled.
-	Where string
-	// Notes are sentences about lines that were left out.
-	Notes []string
+	Letter   *inbox.Letter // the last dead letter, unless it was requeued or answered since
+	Where    string        // the place now, in the words of [inbox.Receipt], empty if the entry is settled
+	Notes    []string      // sentences about lines that were left out
 
 	collection // the events, oldest first
 	requeued   map[string]bool
