@@ -28,8 +28,7 @@ type askFlags struct {
 	noSession bool
 }
 
-// exitSetUp is the exit status if somebody has to set something up first, as in heartbeat-launch.
-const exitSetUp = 78
+const exitSetUp = 78 // the exit status if somebody has to set something up first, as in heartbeat-launch
 
 var askVerb = cli.Verb{
 	Name:  "ask",

@@ -29,16 +29,11 @@ import (
 var errNobodyTook = errors.New("no session took the prompt")
 
 const (
-	// askRest is the pause while somebody else works on the inbox.
-	askRest = time.Second
-	// askGrace is how long a launcher may take to end its session before it is killed.
-	askGrace = time.Minute
-	// askLast is how long the outcome may take to show once the sessions have ended.
-	askLast = time.Second
-	// askOutages is after how many sessions in a row that an API error ended another one follows, as in a launcher.
-	askOutages = 5
-	// maxAskReport bounds what is read of a launcher's report.
-	maxAskReport = 1 << 20
+	askRest      = time.Second // the pause while somebody else works on the inbox
+	askGrace     = time.Minute // how long a launcher may take to end its session before it is killed
+	askLast      = time.Second // how long the outcome may take to show once the sessions have ended
+	askOutages   = 5           // this many sessions in a row that an API error ended are followed by another
+	maxAskReport = 1 << 20     // bounds what is read of a launcher's report
 )
 
 // askWorker runs one launcher after another until a prompt is settled. A nil worker only waits.
@@ -198,8 +193,7 @@ func whyOf(box *inbox.Inbox, w *askWorker) string {
 	return sentence
 }
 
-// maxLastLines is how many bytes of a launcher's output are kept.
-const maxLastLines = 16 << 10
+const maxLastLines = 16 << 10 // how many bytes of a launcher's output are kept
 
 // lastLine returns the last line of an output that contains what, from there on.
 func lastLine(output *words.Tail, what string) string {

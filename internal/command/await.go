@@ -185,8 +185,7 @@ func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {
 }
 
 const (
-	// lineEvery is how often the line at a terminal is updated.
-	lineEvery = time.Second
+	lineEvery = time.Second // how often the line at a terminal is updated
 	// maxAhead bounds the bytes of a queue that each update reads. The line gives no count of a longer queue.
 	maxAhead = 1 << 20
 )

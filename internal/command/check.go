@@ -51,8 +51,7 @@ type checkFlags struct {
 	project  string
 }
 
-// exitUnable is the exit status if a check could not be run.
-const exitUnable = 75
+const exitUnable = 75 // the exit status if a check could not be run
 
 var checkVerb = cli.Verb{
 	Name:  "check",

@@ -29,8 +29,7 @@ var demoPrompts = []string{
 	"say goodbye",
 }
 
-// killedAt is the index of the prompt during whose answer the first session is killed.
-const killedAt = 1
+const killedAt = 1 // the index of the prompt during whose answer the first session is killed
 
 var demoVerb = cli.Verb{
 	Name:  "demo",

@@ -119,8 +119,7 @@ func (o *initFlags) begin() (unlock func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// runAsOwner is the remedy of [checkOwner]: init makes files as the current user.
-const runAsOwner = "run init as its owner"
+const runAsOwner = "run init as its owner" // the remedy of [checkOwner]: init makes files as the current user
 
 // checkOwner returns an error, with its remedy, if dir belongs to another user.
 func checkOwner(dir, remedy string) error {

@@ -55,8 +55,7 @@ func (o *letterFlags) requeueOrAccept(box *inbox.Inbox, words []string, s cli.St
 	}
 }
 
-// requeueHold is about how long the lock is held at a time.
-const requeueHold = time.Second
+const requeueHold = time.Second // about how long the lock is held at a time
 
 // transaction requeues what is left, with a commit for each letter, because several letters of 64 MiB would be too
 // much for one record.

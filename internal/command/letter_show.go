@@ -19,8 +19,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// listedID is how many characters of a letter's id a line shows.
-const listedID = 40
+const listedID = 40 // how many characters of a letter's id a line shows
 
 func (o *letterFlags) list(box *inbox.Inbox, _ []string, s cli.Streams) error {
 	if o.JSON {

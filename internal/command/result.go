@@ -77,8 +77,7 @@ func (o *resultFlags) check(f *pflag.FlagSet, args []string) error {
 	return nil
 }
 
-// maxResult bounds a result, in bytes.
-const maxResult = 64 << 20
+const maxResult = 64 << 20 // bounds a result, in bytes
 
 func result(box *inbox.Inbox, i *cli.InboxFlags, o *resultFlags, args []string, f *pflag.FlagSet, s cli.Streams) error {
 	id := effect.IDIn(args[0])

@@ -183,9 +183,8 @@ func signalEnd(launcher machine.Entry) error {
 const (
 	// endingPoll is how often to check that a launcher has noted the first signal, because two signals at once count
 	// as one.
-	endingPoll = 5 * time.Millisecond
-	// endingPatience is how long that may take.
-	endingPatience = 5 * time.Second
+	endingPoll     = 5 * time.Millisecond
+	endingPatience = 5 * time.Second // how long that may take
 )
 
 // isEnding reports whether the launcher has noted an order to end in its sign. The sign of another launcher, which was

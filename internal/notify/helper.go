@@ -17,12 +17,9 @@ import (
 const HelperName = "heartbeat-notifier"
 
 const (
-	// lookEvery is how often an unchanged inbox is looked at.
-	lookEvery = time.Minute
-	// lookRest is how long changes are collected before a look.
-	lookRest = 2 * time.Second
-	// stopTime is how long a helper may take to tell its last occasions.
-	stopTime = TimeLimit + TimeLimit/2
+	lookEvery = time.Minute             // how often an unchanged inbox is looked at
+	lookRest  = 2 * time.Second         // how long changes are collected before a look
+	stopTime  = TimeLimit + TimeLimit/2 // how long a helper may take to tell its last occasions
 )
 
 // Helper is a separate process that tells about an inbox. A program that ends and reaps all its children uses it,

@@ -51,8 +51,7 @@ func compare(box *inbox.Inbox, facts see.Facts, st *state, o Options, launcher .
 	return s
 }
 
-// saidAgain is how long a launcher's repeated words are not told again.
-const saidAgain = 24 * time.Hour
+const saidAgain = 24 * time.Hour // how long a launcher's repeated words are not told again
 
 // addSaid adds what a launcher has to tell. The same words of the next launcher are not told again within a day,
 // unless an entry was answered in between.

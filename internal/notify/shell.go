@@ -19,10 +19,8 @@ import (
 )
 
 const (
-	// maxOutput is how many bytes of the command's output are kept to quote in an error.
-	maxOutput = 64 << 10
-	// lastWords is how long a process that the command left behind may keep the output open.
-	lastWords = 100 * time.Millisecond
+	maxOutput = 64 << 10               // how many bytes of the command's output are kept to quote in an error
+	lastWords = 100 * time.Millisecond // how long a process that the command left behind may keep the output open
 )
 
 // Shell is a command line that a person configured, with its input.

@@ -47,12 +47,10 @@ const (
 	toldSpan = 10 * time.Minute
 	// Patience is how long a process stays for occasions that have to wait.
 	Patience = 15 * time.Minute
-	// maxTries is how often an occasion is tried while the command fails.
-	maxTries = 6
+	maxTries = 6 // how often an occasion is tried while the command fails
 	// firstPause follows the first failure. Each further failure multiplies it by five.
 	firstPause, lastPause = 10 * time.Second, time.Hour
-	// notedAgain is the least time between two log lines about a failing command.
-	notedAgain = 10 * time.Minute
+	notedAgain            = 10 * time.Minute // the least time between two log lines about a failing command
 )
 
 // Report is the outcome of one call of [Tell].
@@ -315,8 +313,7 @@ func (t *teller) failed(ctx context.Context, s *scan, o Occasion, err error) err
 	return errors.Join(fmt.Errorf("tell of %s: %w", line(o.Text), err), t.st.save(t.box))
 }
 
-// logWait is how long another process may hold the inbox's lock.
-const logWait = 5 * time.Second
+const logWait = 5 * time.Second // how long another process may hold the inbox's lock
 
 func (t *teller) log(ctx context.Context, text string) error {
 	ctx, cancel := context.WithTimeout(ctx, logWait)

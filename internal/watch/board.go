@@ -177,8 +177,7 @@ func (p *Page) Item() (Item, bool) {
 	return p.Items[p.Selected], true
 }
 
-// maxFolders is how many folders a name may have beyond the short one.
-const maxFolders = 64
+const maxFolders = 64 // how many folders a name may have beyond the short one
 
 // names gives each inbox the shortest name that no other has.
 func names(p Picture) func(path string) string {

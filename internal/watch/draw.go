@@ -13,8 +13,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// narrowest is the smallest width, in columns, at which anything can be shown.
-const narrowest = 12
+const narrowest = 12 // the smallest width, in columns, at which anything can be shown
 
 // Draw returns the lines of the board, as many as the terminal has and none wider.
 func Draw(b *Board, paint layout.Palette) []string {

@@ -134,10 +134,8 @@ const (
 	// rest after such a look is pollRest times as long as the look, up to pollMost. Without events, blindEvery applies.
 	pollEvery, pollRest, pollMost = 5 * time.Second, 500, 30 * time.Second
 	blindEvery                    = time.Second
-	// tickEvery is how often the clock and the ages are drawn.
-	tickEvery = time.Second
-	// soon is how long an event waits for others of the same commit, which changes several files.
-	soon = 20 * time.Millisecond
+	tickEvery                     = time.Second           // how often the clock and the ages are drawn
+	soon                          = 20 * time.Millisecond // how long an event waits for others of its commit
 	// restShare bounds the share of time spent looking while inboxes change constantly. The rest after a look is
 	// restShare times as long as the look.
 	restShare = 2
@@ -267,8 +265,7 @@ func (t *terminal) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// blocked is how long a terminal that takes no output may delay the end.
-const blocked = 2 * time.Second
+const blocked = 2 * time.Second // how long a terminal that takes no output may delay the end
 
 // guard ends the program in order when a signal comes. If the terminal takes no output meanwhile, guard restores the
 // terminal's mode and ends this process.

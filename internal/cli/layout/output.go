@@ -14,8 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// maxWidth limits sentences on wide terminals: longer lines are hard to read.
-const maxWidth = 120
+const maxWidth = 120 // limits sentences on wide terminals: longer lines are hard to read
 
 // Output is where a verb prints for people.
 type Output struct {

@@ -7,8 +7,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// gap separates two columns.
-const gap = "  "
+const gap = "  " // separates two columns
 
 // minText is the least width of a text column. A table that needs more room becomes wider than the terminal.
 const minText = 16
@@ -148,8 +147,7 @@ func (t *Table) style(column int, cell string) Style {
 	return Plain
 }
 
-// absent is the width of a column that is left out.
-const absent = -1
+const absent = -1 // the width of a column that is left out
 
 func (t *Table) widths(width int) {
 	before := t.shown

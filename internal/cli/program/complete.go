@@ -13,8 +13,7 @@ import (
 	"heartbeat/internal/cli"
 )
 
-// maxHint is how many columns of a hint a shell shows.
-const maxHint = 60
+const maxHint = 60 // how many columns of a hint a shell shows
 
 // complete registers what a shell offers for a verb's arguments and flags.
 func (p Program) complete(c *cobra.Command, v cli.Verb) {

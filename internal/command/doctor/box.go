@@ -123,8 +123,7 @@ func (e *examination) foreignOwner(err error) (owner uint32, is bool) {
 
 func asOwner(owner uint32) string { return fmt.Sprintf("look at it as user %d, who owns it", owner) }
 
-// littleSpace is the free space, in bytes, below which a warning is due.
-const littleSpace = 64 << 20
+const littleSpace = 64 << 20 // the free space, in bytes, below which a warning is due
 
 func fileSystem(e *examination) string {
 	dir := filepath.Dir(e.inbox)
@@ -145,8 +144,7 @@ var farAway = map[uint32]string{
 // inMemory are the magic numbers of file systems that a restart empties.
 var inMemory = []uint32{0x01021994, 0x858458f6}
 
-// readOnly is the mount flag of a read-only file system, on Linux and on macOS.
-const readOnly = 1
+const readOnly = 1 // the mount flag of a read-only file system, on Linux and on macOS
 
 func (e *examination) checkFileSystem(dir string, st unix.Statfs_t) string {
 	const elsewhere = "choose an inbox on a local disk"
@@ -178,8 +176,7 @@ func (e *examination) checkFileSystem(dir string, st unix.Statfs_t) string {
 	return fmt.Sprintf("%s is on a local file system with %s left", dir, left)
 }
 
-// fresh is how long a temporary file may belong to a running hook.
-const fresh = time.Minute
+const fresh = time.Minute // how long a temporary file may belong to a running hook
 
 func leftovers(e *examination) string {
 	names, _, err := disk.Names(e.box.Dir(), math.MaxInt)

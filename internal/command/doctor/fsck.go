@@ -249,8 +249,7 @@ func (c *entryCheck) events() error {
 	})
 }
 
-// overdue is how late a scheduled entry may be while a session waits.
-const overdue = time.Minute
+const overdue = time.Minute // how late a scheduled entry may be while a session waits
 
 func (c *entryCheck) schedule() error {
 	waiting, err := c.box.Scheduled()

@@ -31,8 +31,7 @@ func (c *claims) add(entryID string, place uint64) {
 	}
 }
 
-// mostNamed is how many entries each kind of finding names.
-const mostNamed = 5
+const mostNamed = 5 // how many entries each kind of finding names
 
 // outOfPlace reports entries that are in more than one place, or in none.
 func (c *entryCheck) outOfPlace() {

@@ -71,8 +71,7 @@ const (
 	ofClaude scope = 1 << iota // sessions of Claude Code
 	ofCodex                    // sessions of Codex
 	ofFsck                     // the files beside an inbox: see [Fsck]
-	// ofBox marks a check that needs to know the inbox.
-	ofBox
+	ofBox                      // marks a check that needs to know the inbox
 	// ofState marks a check that needs to read what is beside the inbox. If that cannot be read, another check tells why.
 	ofState
 	// ofWiring marks a check of what is wired for sessions of the project. It is skipped if heartbeat-launch wires each

@@ -30,8 +30,7 @@ type account struct {
 	content gjson.Result
 }
 
-// maxAccount bounds the client's own file, which grows with every project.
-const maxAccount = 256 << 20
+const maxAccount = 256 << 20 // bounds the client's own file, which grows with every project
 
 func readAccount(in Input) account {
 	dir := cmp.Or(in.variable("CLAUDE_CONFIG_DIR"), in.Home)
@@ -180,8 +179,7 @@ type program struct {
 	hooks   int   // how many hooks of any kind Codex has
 }
 
-// versionWait is how long a client may take to print its version.
-const versionWait = 10 * time.Second
+const versionWait = 10 * time.Second // how long a client may take to print its version
 
 func (in Input) programOf(name string) (p program) {
 	var err error

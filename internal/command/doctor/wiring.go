@@ -321,8 +321,7 @@ func timeout(e *examination) (well string) {
 	return well
 }
 
-// defaultTimeout is what the client gives a hook that states none.
-const defaultTimeout = 600 * time.Second
+const defaultTimeout = 600 * time.Second // what the client gives a hook that states none
 
 func blockCap(e *examination) string {
 	blocks := func(w *wire) bool { return w.stops() && !w.rewakes() }

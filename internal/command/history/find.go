@@ -50,8 +50,7 @@ func (f *Found) Is(e Event) bool {
 	return e.EntryID == f.EntryID
 }
 
-// maxCandidates is how many entries an error names for an ambiguous word.
-const maxCandidates = 5
+const maxCandidates = 5 // how many entries an error names for an ambiguous word
 
 // search looks for the entries that a word may name.
 type search struct {
@@ -228,8 +227,7 @@ func beginLives(all []Event) {
 	}
 }
 
-// minPrefix is how many characters of a name are enough.
-const minPrefix = 4
+const minPrefix = 4 // how many characters of a name are enough
 
 // word is what somebody calls a thing.
 type word string

@@ -135,8 +135,7 @@ func (c *collection) add(all ...Event) {
 	}
 }
 
-// maxRecent bounds the memory of a log that is followed for weeks.
-const maxRecent = 256
+const maxRecent = 256 // bounds the memory of a log that is followed for weeks
 
 // recent is the set of the last maxRecent keys that were added.
 type recent[K comparable] struct{ keys []K }

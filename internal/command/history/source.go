@@ -142,8 +142,7 @@ func known(at time.Time) *time.Time {
 	return &at
 }
 
-// maxNotes is how many foreign lines of a file get a note each.
-const maxNotes = 5
+const maxNotes = 5 // how many foreign lines of a file get a note each
 
 // Source is a file of an inbox with one record a line.
 type Source[T any] struct {
