@@ -78,7 +78,7 @@ and the file as it was is kept beside it (FILE.before-heartbeat) for uninstall.
 Installing again changes nothing, or only what differs. The inbox's folder is made
 where only that is missing.
 
-With --mcp the project's .mcp.json starts heartbeat mcp, with whose tools an agent says
+With --mcp the project's .mcp.json starts heartbeat mcp, whose tools let an agent say
 itself what becomes of its entry, and the settings allow them. Installing without it
 takes them out again.
 

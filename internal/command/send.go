@@ -50,8 +50,8 @@ when send returns. The inbox's folder is made where only that is missing.
 
 With --id, sending again is safe: an id that is scheduled, queued, in flight or
 answered is not appended a second time. Only the text is compared. If the id belongs to
-an entry with another text, or to one that became a dead letter, nothing is sent. The id
-of an entry that was canceled is free again.
+an entry with another text, even to one that became a dead letter, nothing is sent. The
+id of an entry that was canceled is free again.
 
 With --wait the reply is printed in place of the id, once the entry was answered. At a
 terminal one line shows meanwhile what the command waits for. Waiting holds nothing up
