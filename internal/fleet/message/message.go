@@ -19,18 +19,18 @@ import (
 )
 
 const (
-	// maxID is the length of an id, in bytes, up to which an entry keeps it unchanged.
+	// maxID limits the ids, in bytes, that an entry keeps unchanged.
 	maxID = 512
 	// maxReply limits a reply subject, in bytes. No subject of a server is longer.
 	maxReply = 1024
 	// maxAgain is more often than anybody requeues a dead letter. A larger number counts as 0.
 	maxAgain = 1_000_000
-	// mostText is the longest payload, in bytes, that an inbox is sure to keep in its queue, where each byte takes up
-	// to six. The inbox puts a longer payload into a file, which its dead letter names.
-	mostText = 256 << 10
+	// maxText limits the payloads, in bytes, that an inbox surely keeps in its queue, where each byte takes up to six.
+	// The inbox puts a longer payload into a file, and its dead letter names the file.
+	maxText = 256 << 10
 )
 
-// Message is a message of a stream, as an agent takes it up and keeps it.
+// Message is a message of a stream, as an agent takes it and notes it.
 type Message struct {
 	// ID names the work: the header Heartbeat-Id, else Nats-Msg-Id, else [Unnamed].
 	ID string `json:"id"`
@@ -42,10 +42,10 @@ type Message struct {
 	Stream  string `json:"stream"`
 	Seq     uint64 `json:"seq"`
 	Subject string `json:"subject"`
-	// Stored is when the server stored the message, which tells it from that of an earlier stream. It is zero in
-	// the ledger of an earlier release.
+	// Stored is when the server stored the message. It tells the message from one of an earlier stream. It is zero
+	// in the ledger of an earlier release.
 	Stored time.Time `json:"stored,omitzero"`
-	// Ack is the subject for the acknowledgement of this copy. Reply is the subject for the answer, or "".
+	// Ack is the subject for acknowledging this copy. Reply is the subject for the answer, or "".
 	Ack   string `json:"ack"`
 	Reply string `json:"reply,omitempty"`
 	// Copy counts the deliveries of the message, from 1.
@@ -81,7 +81,7 @@ func Of(m jetstream.Msg) (Message, error) {
 		w.Reply = to
 	}
 	w.Entry = EntryID(w.ID, w.Again)
-	w.Headers, w.HeadersLeft = kept(h)
+	w.Headers, w.HeadersLeft = senders(h)
 	return w, nil
 }
 
@@ -89,7 +89,7 @@ func Of(m jetstream.Msg) (Message, error) {
 func IDOf(stream string, seq uint64, stored time.Time, h nats.Header) (string, error) {
 	for _, name := range []string{HeaderID, HeaderMsgID} {
 		id := h.Get(name)
-		if len(id) > MaxID { // the server would refuse what is published about it
+		if len(id) > MaxID {
 			return Unnamed(stream, seq, stored), fmt.Errorf("its header %s has %d bytes, and an id may have no more than %d", name, len(id), MaxID)
 		}
 		// An id that looks like one of [Unnamed] would be mistaken for another message's.
@@ -111,10 +111,10 @@ func AgainOf(h nats.Header) int {
 
 // EntryID returns the inbox id of a message that was requeued again times: the message's own id, then ID~1, ID~2, …
 // An id that already ends in such a count gets ~0. An id that is too long, begins with = or is refused by the inbox
-// is spelt as [Key], always behind an =.
+// is spelt as [Key] spells it, always behind an =.
 func EntryID(id string, again int) string {
 	if inbox.CheckID(id) != nil || len(id) > maxID || strings.HasPrefix(id, "=") {
-		if id = Key(id); id[0] != '=' { // no message's own id keeps an = in front
+		if id = Key(id); id[0] != '=' { // no id that is kept unchanged begins so
 			id = "=k" + id
 		}
 	}
@@ -135,7 +135,8 @@ func CanPublish(subject string) bool {
 		!strings.HasSuffix(subject, ".") && !strings.Contains(subject, "..")
 }
 
-type about struct {
+// origin is the metadata that says which message an entry came from.
+type origin struct {
 	Stream  string `json:"stream"`
 	Seq     uint64 `json:"seq"`
 	Subject string `json:"subject"`
@@ -149,7 +150,7 @@ func (w *Message) InboxMessage() (inbox.Message, error) {
 		return inbox.Message{}, w.wrong
 	}
 	m := inbox.Message{Text: string(w.Data)}
-	if hasPrompt(w.Data) { // it is read like a line of a batch
+	if hasPrompt(w.Data) { // read it like a line of a batch
 		var line bytes.Buffer
 		err := json.Compact(&line, w.Data)
 		if err == nil {
@@ -166,12 +167,12 @@ func (w *Message) InboxMessage() (inbox.Message, error) {
 	if m.Metadata == nil {
 		m.Metadata = map[string]any{}
 	}
-	m.Metadata[inbox.StreamMember] = about{w.Stream, w.Seq, w.Subject, w.Copy}
+	m.Metadata[inbox.StreamMember] = origin{w.Stream, w.Seq, w.Subject, w.Copy}
 	return m, m.Check()
 }
 
 // IsText reports whether a dead letter of the inbox holds the payload, byte for byte, as its text.
-func (w *Message) IsText() bool { return len(w.Data) <= mostText && !hasPrompt(w.Data) }
+func (w *Message) IsText() bool { return len(w.Data) <= maxText && !hasPrompt(w.Data) }
 
 func hasPrompt(data []byte) bool {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) || !utf8.Valid(data) {
@@ -182,24 +183,23 @@ func hasPrompt(data []byte) bool {
 	return json.Unmarshal(data, &o) == nil && bytes.HasPrefix(o["prompt"], []byte(`"`))
 }
 
-// CopyOf reads, from the metadata of a result or dead letter, which copy of a message the entry came from. It
-// returns 0 if the metadata does not say.
+// CopyOf returns which copy of a message an entry came from, by the metadata of its result or dead letter, or 0.
 func CopyOf(metadata map[string]json.RawMessage) uint64 {
-	var a about
-	if json.Unmarshal(metadata[inbox.StreamMember], &a) != nil {
+	var o origin
+	if json.Unmarshal(metadata[inbox.StreamMember], &o) != nil {
 		return 0
 	}
-	return a.Copy
+	return o.Copy
 }
 
 const (
-	// maxHeaders and maxHeaderBytes limit the headers kept for a dead letter. The first ones by name are kept.
+	// maxHeaders and maxHeaderBytes limit the headers kept for a dead letter: the first by name.
 	maxHeaders     = 100
 	maxHeaderBytes = 16 << 10
 )
 
-// kept returns the sender's headers as lines NAME:VALUE, and how many were left out.
-func kept(h nats.Header) (lines [][]byte, left int) {
+// senders returns the sender's own headers as lines NAME:VALUE, and how many were left out.
+func senders(h nats.Header) (lines [][]byte, left int) {
 	size := 0
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		if !isSenders(name) {
@@ -226,18 +226,13 @@ func Restore(h nats.Header, lines []string) {
 	}
 }
 
-// isSenders reports whether a sender may choose the header. JetStream's own would take effect a second time, and a
-// requeued message gets its other headers anew.
+// isSenders reports whether a header is the sender's own. JetStream's headers would take effect a second time, and a
+// requeued message gets the others anew.
 func isSenders(name string) bool {
 	switch name {
 	case "", HeaderID, HeaderAgain, HeaderReply:
 		return false
 	}
-	for _, c := range []byte(name) {
-		if c <= ' ' || c > '~' || c == ':' {
-			return false
-		}
-	}
-	const reserved = "nats-"
-	return len(name) < len(reserved) || !bytes.EqualFold([]byte(name[:len(reserved)]), []byte(reserved))
+	isOdd := func(c rune) bool { return c <= ' ' || c > '~' || c == ':' }
+	return !strings.ContainsFunc(name, isOdd) && !strings.HasPrefix(strings.ToLower(name), "nats-")
 }

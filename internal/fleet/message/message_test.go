@@ -158,7 +158,7 @@ func TestHeadersThatAreKept(t *testing.T) {
 func TestWhatItsEntryTells(t *testing.T) {
 	for data, is := range map[string]bool{
 		"a text": true, `"quoted"`: true, `{"a":1}`: true, `{"prompt":1}`: true, `{"prompt":"x"}`: false,
-		strings.Repeat("\x01", mostText): true, strings.Repeat("x", mostText+1): false,
+		strings.Repeat("\x01", maxText): true, strings.Repeat("x", maxText+1): false,
 	} {
 		w := of(t, msg{data: data})
 		assert.Equal(t, is, w.IsText(), "%.20q", data)

@@ -1,10 +1,10 @@
-// Package message holds what the agents of a fleet share on a server: the names of keys, subjects, headers,
+// Package message defines what the agents of a fleet share on a server: the names of keys, subjects, headers,
 // streams, buckets and consumers, how a message becomes an entry of the inbox, and what an agent publishes about
 // itself. It sends nothing to a server.
 //
-// A stream named WORK comes with the bucket WORK-results (who settled a message first), the bucket WORK-agents
-// (what each agent says of itself), the stream WORK-dead (dead letters) and the object store WORK-replies (replies
-// too long for a message).
+// A stream named WORK comes with the bucket WORK-results (the decision about each message, and its answer), the
+// bucket WORK-agents (the presence of each agent), the stream WORK-dead (dead letters) and the object store
+// WORK-replies (replies too long for a message).
 //
 // The server grants rights by subject, so the layout of keys is also the layout of permissions. A decision ([Key])
 // has no text, and every agent may read it. An answer ([AnswerKey]) has the text, and lies under its agent's own
@@ -25,10 +25,10 @@ import (
 const (
 	// HeaderID is the id of a message. Without it, [HeaderMsgID] counts, else [Unnamed].
 	HeaderID = "Heartbeat-Id"
-	// HeaderMsgID is JetStream's own, by which it drops a message that was sent twice.
+	// HeaderMsgID is JetStream's own id, by which it drops a message that was sent twice.
 	HeaderMsgID = "Nats-Msg-Id"
-	// HeaderReply is the subject for the answer: see [ReplySubject]. A stream does not keep the reply subject of a
-	// request, which the server answers itself.
+	// HeaderReply is the subject for the answer: see [ReplySubject]. A request's own reply subject will not do: the
+	// server answers it, and the stream does not keep it.
 	HeaderReply = "Heartbeat-Reply"
 	// HeaderAfter is the sequence of the previous message with the same key, or 0. The message waits until that one
 	// is off the stream. The key is the last token of the subject.
@@ -37,8 +37,8 @@ const (
 	HeaderAgain = "Heartbeat-Again"
 )
 
-// MaxID is the longest id of a message, in bytes. Everything published about the message then fits into the 64 KiB
-// that a server takes for headers.
+// MaxID limits the id of a message, in bytes, so that everything published about the message fits into the 64 KiB
+// that a server accepts for headers.
 const MaxID = 4 << 10
 
 // Metadata of the streams and consumers that setup makes.
@@ -47,10 +47,10 @@ const (
 	MetaMaxDeliver = "heartbeat_max_deliver" // how many attempts agents give a message
 )
 
-// Bucket names the bucket of results: a decision for each settled message, and the answers.
+// Bucket names the bucket of results: leases, decisions and answers.
 func Bucket(stream string) string { return stream + "-results" }
 
-// Agents names the bucket of what agents say of themselves.
+// Agents names the bucket of agents: their presence, and requests to drain.
 func Agents(stream string) string { return stream + "-agents" }
 
 // Dead names the stream of dead letters.
@@ -62,20 +62,20 @@ func Replies(stream string) string { return stream + "-replies" }
 // Consumer names the durable consumer of a filter subject.
 func Consumer(filter string) string { return "hb_" + Key(filter) }
 
-// AnswerKey names the text of one agent's answer in the bucket of results. The answer is written before the
-// decision under [Key] is created. An agent may write under its own token, and read under no other.
+// AnswerKey names the text of one agent's answer in the bucket of results. It is written in one batch with the
+// decision under [Key]. An agent may write under its own token, and may read no answer.
 func AnswerKey(id, agent string) string { return "answer." + Key(id) + "." + Key(agent) }
 
-// SupersededKey names, in the bucket of results, an agent's answer that came after another agent's.
+// SupersededKey names, in the bucket of results, an agent's outcome that came after another agent's.
 func SupersededKey(id, agent string) string { return "superseded." + Key(id) + "." + Key(agent) }
 
-// AgentKey names, in the bucket of agents, what an agent says of itself.
+// AgentKey names an agent's [Presence] in the bucket of agents.
 func AgentKey(name string) string { return "agent." + Key(name) }
 
-// DrainKey names, in the bucket of agents, the request that an agent finish and take no more.
+// DrainKey names, in the bucket of agents, the request that an agent drain.
 func DrainKey(name string) string { return "drain." + Key(name) }
 
-// LeaseKey names, in the bucket of results, which agent holds a message.
+// LeaseKey names a message's lease in the bucket of results.
 func LeaseKey(id string) string { return "lease." + Key(id) }
 
 // DeadSubject is the subject of a message's dead letter. Subjects such as work.> cannot overlap its prefix _hb.
@@ -85,7 +85,7 @@ func DeadSubject(stream, id string) string { return "_hb." + stream + ".dead." +
 func DeadSubjects(stream string) string { return "_hb." + stream + ".dead.>" }
 
 // ReplySubject is the subject for the answer to one message. Agents may publish to every such subject and listen on
-// none. token is random, and too long to guess.
+// none. token must be random, and too long to guess.
 func ReplySubject(stream, token string) string { return "_hb." + stream + ".reply." + token }
 
 // maxStream leaves room for the suffixes of a stream's name.
@@ -99,14 +99,14 @@ func CheckStream(name string) error {
 	if len(name) > maxStream {
 		return fmt.Errorf("the stream's name has %d characters, and may have no more than %d", len(name), maxStream)
 	}
-	if strings.ContainsFunc(name, func(r rune) bool { return !plain(r) }) {
+	if strings.ContainsFunc(name, func(r rune) bool { return !isPlain(r) }) {
 		return fmt.Errorf("the stream's name is %q: it takes letters, digits, - and _, since its buckets are named after it", name)
 	}
 	return nil
 }
 
-// maxKey limits an encoded name, in bytes. With a prefix and a second name it stays under the 255 bytes that a
-// server takes for a consumer.
+// maxKey limits an encoded name, in bytes. With a prefix and a second name it stays under a server's 255 bytes for
+// the name of a consumer.
 const maxKey = 160
 
 // Key encodes any id, agent name or filter subject as a key of a bucket and one token of a subject. Letters,
@@ -115,7 +115,7 @@ const maxKey = 160
 func Key(id string) string {
 	var b strings.Builder
 	for i := range len(id) {
-		if c := id[i]; plain(rune(c)) {
+		if c := id[i]; isPlain(rune(c)) {
 			b.WriteByte(c)
 		} else {
 			fmt.Fprintf(&b, "=%02X", c)
@@ -131,49 +131,41 @@ func Key(id string) string {
 	return b.String()
 }
 
-func plain(c rune) bool {
+func isPlain(c rune) bool {
 	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '_'
 }
 
 const storedBase = 36
 
 // Unnamed is the id of a message whose headers name none: STREAM:SEQ:STORED. STORED is when the server stored it,
-// in microseconds since 1970 to the base of 36. A stream that is deleted and made anew counts from 1 again; the
-// time tells old and new messages apart.
+// in microseconds since 1970, in base 36. A stream that is deleted and made anew counts from 1 again; the time
+// tells old and new messages apart.
 func Unnamed(stream string, seq uint64, stored time.Time) string {
 	return Place(stream, seq) + ":" + strconv.FormatUint(uint64(max(0, stored.UnixMicro())), storedBase)
 }
 
-// Place says for people where a message is: STREAM:SEQ.
+// Place is where a message is, for people: STREAM:SEQ.
 func Place(stream string, seq uint64) string { return stream + ":" + strconv.FormatUint(seq, 10) }
 
 // IsUnnamed reports whether id is spelt as [Unnamed] spells it. Headers may name such an id only after a requeue.
 func IsUnnamed(stream, id string) bool {
-	place, stored, found := cutLast(id)
-	if !found || !IsPlace(stream, place) {
-		return false
-	}
-	n, err := strconv.ParseUint(stored, storedBase, 63)
-	return err == nil && strconv.FormatUint(n, storedBase) == stored
+	i := strings.LastIndexByte(id, ':')
+	return i >= 0 && IsPlace(stream, id[:i]) && isNumber(id[i+1:], storedBase, 63)
 }
 
 // IsPlace reports whether id is a [Place] of the stream.
 func IsPlace(stream, id string) bool {
-	before, seq, found := cutLast(id)
-	n, err := strconv.ParseUint(seq, 10, 64)
-	return found && before == stream && err == nil && strconv.FormatUint(n, 10) == seq
+	seq, found := strings.CutPrefix(id, stream+":")
+	return found && isNumber(seq, 10, 64)
 }
 
 // IsAt reports whether id is the [Unnamed] one of the message at this [Place] of the stream.
 func IsAt(stream, place, id string) bool {
-	before, _, _ := cutLast(id)
-	return before == place && IsUnnamed(stream, id)
+	return IsPlace(stream, place) && strings.HasPrefix(id, place+":") && IsUnnamed(stream, id)
 }
 
-func cutLast(id string) (before, after string, found bool) {
-	i := strings.LastIndexByte(id, ':')
-	if i < 0 {
-		return id, "", false
-	}
-	return id[:i], id[i+1:], true
+// isNumber reports whether s is a number just as strconv writes it.
+func isNumber(s string, base, bits int) bool {
+	n, err := strconv.ParseUint(s, base, bits)
+	return err == nil && strconv.FormatUint(n, base) == s
 }

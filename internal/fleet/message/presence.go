@@ -11,14 +11,14 @@ import (
 const (
 	Waits    = "waits"     // in the inbox, for a session
 	InFlight = "in flight" // a session works on it
-	Answered = "answered"  // the stream is yet to be told
+	Answered = "answered"  // and not yet acknowledged
 	Stalled  = "stalled"   // nothing moves, so others may get it
 	Leaving  = "leaving"   // it is being given back or set aside
 )
 
-// Presence is what an agent says of itself, in the bucket of agents under [AgentKey]: what it works on, and why it
-// takes no more. Its times are by the agent's clock. Whether the agent lives shows in the server's time of the
-// value, which the agent puts every EverySeconds: see [Presence.Lives].
+// Presence is what an agent publishes about itself, in the bucket of agents under [AgentKey]: what it works on, and
+// why it takes no more. Its times are by the agent's clock. The server's time of the value shows whether the agent
+// lives, since the agent puts the value every EverySeconds: see [Presence.Lives].
 type Presence struct {
 	Agent   string `json:"agent"`
 	Host    string `json:"host"`
@@ -27,7 +27,7 @@ type Presence struct {
 	Source
 	Inbox string `json:"inbox"`          // base name of the queue file
 	Path  string `json:"path,omitempty"` // its absolute path, for readers on the same machine
-	// Ledger names the ledger's lock, which tells the inbox from others on that host. A copy of the host has another Boot.
+	// Ledger identifies the ledger's lock, and so the inbox on that host. A copy of the host has another Boot.
 	Ledger       string    `json:"ledger,omitempty"`
 	Boot         string    `json:"boot,omitempty"`
 	Slots        int       `json:"slots"`
@@ -49,10 +49,10 @@ type Presence struct {
 type Hindrance struct {
 	// HeldUp is a sentence: why the agent takes no message although it has room, or why its entries lie idle.
 	HeldUp string `json:"held_up,omitempty"`
-	Busy   bool   `json:"busy,omitempty"` // that is because a session works on an entry of somebody else's
+	Busy   bool   `json:"busy,omitempty"` // held up by a session that works on an entry of somebody else
 }
 
-// Source is where an agent takes its messages from.
+// Source is where an agent's messages come from.
 type Source struct {
 	Stream   string `json:"stream"`
 	Subject  string `json:"subject"`
@@ -70,18 +70,18 @@ type Hold struct {
 	ProgressAt time.Time `json:"progress_at,omitzero"` // when something last moved
 }
 
-// Keeps reports whether the agent says that it keeps a message from others.
+// Keeps reports whether the agent claims to keep a message from others.
 func (a *Presence) Keeps(id string, seq uint64) bool {
 	return slices.ContainsFunc(a.Holds, func(h Hold) bool {
 		return h.ID == id && h.Seq == seq && h.State != Stalled && h.State != Leaving
 	})
 }
 
-// DefaultAckWait is the AckWait of a consumer, or of an agent, that does not say.
+// DefaultAckWait is the AckWait of a consumer or an agent that names none.
 const DefaultAckWait = time.Minute
 
-// Lives returns for how long an agent that was last heard at heard still counts as alive at now, by the server's clock:
-// for an AckWait in all, or not at all if it has ended.
+// Lives returns for how much longer than now an agent last heard at heard counts as alive, by the server's clock: for
+// an AckWait in all, and not at all once it has ended.
 func (a *Presence) Lives(heard, now time.Time) time.Duration {
 	ackWait := 3 * time.Duration(a.EverySeconds*float64(time.Second))
 	if ackWait <= 0 {
@@ -94,10 +94,9 @@ func (a *Presence) Lives(heard, now time.Time) time.Duration {
 }
 
 // ParsePresence reads a value of the bucket of agents.
-func ParsePresence(value []byte) (Presence, error) {
-	var a Presence
-	if err := json.Unmarshal(value, &a); err != nil {
-		return a, fmt.Errorf("read what an agent says of itself: %w", err)
+func ParsePresence(value []byte) (a Presence, err error) {
+	if err = json.Unmarshal(value, &a); err != nil {
+		err = fmt.Errorf("read what an agent says of itself: %w", err)
 	}
-	return a, nil
+	return a, err
 }
