@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -24,16 +25,16 @@ import (
 const maxSecret = 1 << 20
 
 // credentials returns the options that say who connects. The library reads the files again on each try, so renewed
-// ones count. A fault in them now is returned at once, because no retry mends it.
-func credentials(t *Target) (how []nats.Option, err error) {
-	read := secrets{t.Creds, t.NKey, t.TLSCA, t.TLSCert, t.TLSKey}
-	if err := read.check(); err != nil {
+// files count. A file that is unusable now is an error at once, because no retry mends it.
+func credentials(t *Target) (options []nats.Option, err error) {
+	files := secrets{t.Creds, t.NKey, t.TLSCA, t.TLSCert, t.TLSKey}
+	if err := files.check(); err != nil {
 		return nil, err
 	}
-	how = append(how, nats.SetCustomDialer(read))
+	options = append(options, nats.SetCustomDialer(files))
 	var tried nats.Options
 	add := func(o nats.Option, wrong string, files ...any) {
-		how = append(how, o)
+		options = append(options, o)
 		if failed := o(&tried); failed != nil && err == nil {
 			err = fmt.Errorf(wrong+": %s", append(files, reason(failed))...)
 		}
@@ -41,7 +42,7 @@ func credentials(t *Target) (how []nats.Option, err error) {
 	const useless = "%s has no credentials that can be used"
 	switch {
 	case t.User != "":
-		how = append(how, nats.UserInfo(t.User, t.Password))
+		options = append(options, nats.UserInfo(t.User, t.Password))
 	case t.Creds != "":
 		add(nats.UserCredentials(t.Creds), useless, t.Creds)
 		token, failed := tried.UserJWT()
@@ -57,11 +58,11 @@ func credentials(t *Target) (how []nats.Option, err error) {
 		if failed != nil {
 			return nil, fmt.Errorf(useless+": %s", t.NKey, reason(failed))
 		}
-		how = append(how, key)
+		options = append(options, key)
 	case t.UserJWT != "":
-		how = append(how, nats.UserJWTAndSeed(t.UserJWT, t.UserSeed))
+		options = append(options, nats.UserJWTAndSeed(t.UserJWT, t.UserSeed))
 	case t.Token != "":
-		how = append(how, nats.Token(t.Token))
+		options = append(options, nats.Token(t.Token))
 	}
 	if t.TLSCA != "" {
 		add(nats.RootCAs(t.TLSCA), "%s has no certificate in PEM", t.TLSCA)
@@ -70,15 +71,15 @@ func credentials(t *Target) (how []nats.Option, err error) {
 		add(nats.ClientCert(t.TLSCert, t.TLSKey), "%s and %s are no certificate with its key", t.TLSCert, t.TLSKey)
 	}
 	if t.TLSFirst {
-		how = append(how, nats.TLSHandshakeFirst())
+		options = append(options, nats.TLSHandshakeFirst())
 	}
 	if t.InboxPrefix != "" {
-		how = append(how, nats.CustomInboxPrefix(t.InboxPrefix))
+		options = append(options, nats.CustomInboxPrefix(t.InboxPrefix))
 	}
-	return how, err
+	return options, err
 }
 
-// inboxOf returns the prefix of the inbox that a restricted user may listen on, or "".
+// inboxOf returns the inbox prefix below which a restricted user may listen, or "".
 func inboxOf(token string) string {
 	claims, err := jwt.DecodeUserClaims(token)
 	if err != nil {
@@ -93,7 +94,7 @@ func inboxOf(token string) string {
 }
 
 // secrets are the files that the library reads after it has dialed, while it holds the connection's lock. Dial
-// checks them first: an unreadable one, such as a pipe, would block there.
+// checks them first: there an unreadable file, such as a pipe, would block everything.
 type secrets []string
 
 func (s secrets) check() error {
@@ -118,9 +119,10 @@ type final struct{ error }
 
 func (f final) Unwrap() error { return f.error }
 
-// Final marks err as one that a person has to mend on this machine.
+// Final marks err as a fault that a person has to mend on this machine.
 func Final(err error) error { return final{err} }
 
+// notConnected explains why no connection came about. The error is [final] if a person has to mend that.
 func notConnected(t *Target, err error) error {
 	where := Shown(t.URL)
 	var op *net.OpError
@@ -131,10 +133,10 @@ func notConnected(t *Target, err error) error {
 	case errors.As(err, new(*tls.CertificateVerificationError)):
 		return final{fmt.Errorf("connect to %s: %w", where, wrongServer(err))}
 	case errors.As(err, &op) && op.Op == "remote error" && strings.Contains(op.Err.Error(), "certificate"):
-		// The server ended the handshake. The library has no error value for that.
+		// The server refused the certificate. The library has no error value for that.
 		return final{fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))}
 	case errors.Is(err, nats.ErrTLS) && isClosed:
-		// The server closed the connection before it could say why, or it has just ended.
+		// The server closed the connection before it gave a reason, or has just ended.
 		return fmt.Errorf("connect to %s: %w", where, wrongClient(t, err))
 	case errors.Is(err, nats.ErrSecureConnWanted), errors.As(err, new(tls.RecordHeaderError)):
 		return final{fmt.Errorf("connect to %s: the server has no TLS, and TLS was asked for: leave tls:// and the context's certificates out, or give the server a certificate", where)}
@@ -142,7 +144,7 @@ func notConnected(t *Target, err error) error {
 		return final{fmt.Errorf("connect to %s: the server wants TLS: write its address as tls://", where)}
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("connect to %s: no server answers there: start nats-server, or name another one with --server", where)
-	case isClosed, strings.HasSuffix(err.Error(), "connections exceeded"): // which the client may not get to read
+	case isClosed, strings.HasSuffix(err.Error(), "connections exceeded"): // a reason that may not reach the client
 		return fmt.Errorf("connect to %s: it closes the connection at once, as a server does that has all that it takes (max_connections, or a limit of the account): its log says why", where)
 	case IsAway(err):
 		return fmt.Errorf("connect to %s: it does not answer (%s): look at that server and the network between, or name another one with --server", where, reason(err))
@@ -154,27 +156,30 @@ func refusedUser(t *Target, where string, err error) error {
 	as := t.As()
 	token := t.UserJWT
 	if t.Creds != "" {
-		text, _ := disk.ReadFile(t.Creds, maxSecret) // another check reports what is wrong with the file
+		text, _ := disk.ReadFile(t.Creds, maxSecret) // secrets.check reports what is wrong with the file
 		token, _ = nkeys.ParseDecoratedJWT(text)
 	}
-	claims, wrong := jwt.DecodeUserClaims(token) // a server does not tell its client when they ran out
+	claims, wrong := jwt.DecodeUserClaims(token) // a server does not tell its client that they have expired
 	switch {
 	case wrong == nil && claims.Expires != 0 && time.Now().Unix() >= claims.Expires:
 		return fmt.Errorf("connect to %s: the server no longer takes %s, which was valid until %s: get new credentials", where, as, words.Stamp(time.Unix(claims.Expires, 0)))
 	case as == "":
 		return fmt.Errorf("connect to %s: the server wants to know who this is (%s): name a user with --creds, or a context with %s", where, reason(err), ContextVariable)
-	case errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAccountAuthExpired), errors.Is(err, nats.ErrAuthRevoked):
+	case isAny(err, nats.ErrAuthExpired, nats.ErrAccountAuthExpired, nats.ErrAuthRevoked):
 		return fmt.Errorf("connect to %s: the server no longer takes %s (%s): get new credentials", where, as, reason(err))
 	}
 	return fmt.Errorf("connect to %s: the server does not take %s (%s): is it the right user for this server, and not revoked?", where, as, reason(err))
 }
 
 func isAuth(err error) bool {
-	return errors.Is(err, nats.ErrAuthorization) || errors.Is(err, nats.ErrAuthExpired) ||
-		errors.Is(err, nats.ErrAuthRevoked) || errors.Is(err, nats.ErrAccountAuthExpired)
+	return isAny(err, nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired)
 }
 
-// wrongServer explains a refusal of the server's certificate, whose names are cleaned: they come from outside.
+func isAny(err error, targets ...error) bool {
+	return slices.ContainsFunc(targets, func(target error) bool { return errors.Is(err, target) })
+}
+
+// wrongServer explains why the server's certificate was refused. It cleans the names in it, which come from outside.
 func wrongServer(err error) error {
 	do := "name who vouches for the server in a context (nats context add NAME --tlsca FILE)"
 	var invalid x509.CertificateInvalidError

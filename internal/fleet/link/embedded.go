@@ -19,8 +19,8 @@ import (
 	"heartbeat/internal/disk"
 )
 
-// lookEvery is the pause between tries while a server starts or ends.
-const lookEvery = 100 * time.Millisecond
+// retryEvery is the pause between tries while a server starts or ends.
+const retryEvery = 100 * time.Millisecond
 
 // embedded is the server of one machine, a process of its own. Clients find it by its directory, or start it.
 type embedded struct {
@@ -34,7 +34,7 @@ type unstarted struct{ error }
 func (u unstarted) Unwrap() error { return u.error }
 
 // openEmbedded returns the server of a directory, and how to connect. The port and token belong to one run of the
-// server, so each try looks them up.
+// server, so each try reads them again.
 func openEmbedded(dir string, say func(string)) (*embedded, []nats.Option, error) {
 	dir, err := serverDir(dir)
 	if err != nil {
@@ -47,7 +47,7 @@ func openEmbedded(dir string, say func(string)) (*embedded, []nats.Option, error
 	})}, nil
 }
 
-// Dial connects to the running server, or starts one if no process holds the lock: a stranger may have its old port.
+// Dial connects to the server. It starts one first if no process holds the lock: a stranger may have the old port.
 func (e *embedded) Dial(network, _ string) (net.Conn, error) {
 	isServed, err := e.isServed()
 	if err == nil && !isServed {
@@ -66,9 +66,7 @@ func (e *embedded) Dial(network, _ string) (net.Conn, error) {
 func (e *embedded) isServed() (bool, error) { return isHeld(filepath.Join(e.dir, lockFile)) }
 
 func isHeld(path string) (bool, error) {
-	now, cancel := context.WithCancel(context.Background())
-	cancel()
-	lock, err := disk.AcquireLock(now, path, 0)
+	lock, err := disk.AcquireLock(context.Background(), path, time.Nanosecond)
 	if errors.Is(err, disk.ErrLocked) {
 		return true, nil
 	}
@@ -78,7 +76,7 @@ func isHeld(path string) (bool, error) {
 	return false, lock.Release()
 }
 
-// start starts the server and returns once it is ready. If another process started one first, that is no error.
+// start starts the server and returns once it is ready. It succeeds too if another process started one first.
 func (e *embedded) start() error {
 	self, err := os.Executable()
 	if err != nil {
@@ -98,8 +96,8 @@ func (e *embedded) start() error {
 		return err
 	}
 	go func() { _ = c.Wait() }() // the connection notices its end
-	said, err := io.ReadAll(io.LimitReader(out, maxSaid))
-	text := strings.TrimSpace(string(said))
+	output, err := io.ReadAll(io.LimitReader(out, maxOutput))
+	text := strings.TrimSpace(string(output))
 	switch {
 	case err != nil:
 		return fmt.Errorf("process %d, heartbeat-nats serve, is not ready: %w", c.Process.Pid, err)
@@ -113,17 +111,17 @@ func (e *embedded) start() error {
 	return failed(text, c.Process.Pid)
 }
 
-// failed returns why a server ended. What it warned of before, such as an index that it makes anew, is not that.
-func failed(said string, pid int) error {
+// failed returns why a server ended, without its warnings before, such as of an index that it makes anew.
+func failed(output string, pid int) error {
 	const ends = "heartbeat-nats: serve: "
-	if i := strings.LastIndex(said, ends); i >= 0 {
-		said = said[i+len(ends):]
+	if i := strings.LastIndex(output, ends); i >= 0 {
+		output = output[i+len(ends):]
 	}
-	return errors.New(cmp.Or(said, fmt.Sprintf("process %d, heartbeat-nats serve, ended before it was ready", pid)))
+	return errors.New(cmp.Or(output, fmt.Sprintf("process %d, heartbeat-nats serve, ended before it was ready", pid)))
 }
 
 // servesAt begins the line that a server prints first, once it is ready.
 const servesAt = "serves at "
 
-// maxSaid limits what is read of a server that starts, in bytes.
-const maxSaid = 64 << 10
+// maxOutput limits what is read from a server that starts, in bytes.
+const maxOutput = 64 << 10

@@ -1,4 +1,4 @@
-// Package link connects to a NATS server. Flags, NATS_URL and the contexts of the nats CLI say which server and as
+// Package link connects to a NATS server. Flags, NATS_URL and the contexts of the nats CLI say to which server and as
 // whom. A connection, once made, is kept for ever. While the server is away, publishing fails at once: nothing is
 // buffered, and the caller decides what to do. With --embed the server is a process of this machine.
 package link
@@ -13,7 +13,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -41,7 +40,7 @@ const (
 // Options say how to connect. The zero value suits a verb.
 type Options struct {
 	Name string // in the server's list of connections: heartbeat-nats agent one
-	// Patient waits for ever for a server that is away or whose name does not resolve. Bad credentials still fail.
+	// Patient waits for ever for a server that is away or whose name does not resolve. Bad credentials fail at once.
 	Patient bool
 	// Say gets a sentence for each change of the connection and each refusal. Several goroutines may call it.
 	Say  func(sentence string)
@@ -59,26 +58,26 @@ type Conn struct {
 	server  *embedded // with --embed
 
 	awaySince atomic.Pointer[time.Time] // nil while connected
-	refusal   atomic.Pointer[error]     // the first for too few rights, of what was not asked quietly
-	quiet     atomic.Int32
+	refusal   atomic.Pointer[error]     // see Refusal
+	quiet     atomic.Int32              // how many calls of Quietly run
 
 	// Only the library's callbacks use these, and it makes them one after another.
 	parting error                // the server's reason for closing the connection, sent just before
 	refused map[string]time.Time // when each refusal was last said
 
-	unexplained atomic.Pointer[nats.Conn] // the connection, while it is lost and remains has said nothing
+	unexplained atomic.Pointer[nats.Conn] // the connection, while it is lost and explainAway has said nothing
 	over        chan struct{}
 	back        chan struct{}
 }
 
-// ErrOver says that the library gave the connection up, as it does once a server has lowered max_payload below what is
-// published.
+// ErrOver says that the library has given the connection up, as it does if a server has lowered max_payload below what
+// is published.
 var ErrOver = errors.New("the server ended the connection for good")
 
 // Over returns a channel that is closed when only a new connection can help.
 func (c *Conn) Over() <-chan struct{} { return c.over }
 
-// Back returns a channel that gets a value after each reconnection, while it has room for one.
+// Back returns a channel that gets a value after a reconnection, unless the last value still waits there.
 func (c *Conn) Back() <-chan struct{} { return c.back }
 
 // Connect connects. The error says where to, as whom, why it failed, and what to do. ctx ends only the wait.
@@ -90,26 +89,27 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 		o.Ping = pingEvery
 	}
 	c := &Conn{options: o, refused: map[string]time.Time{}, over: make(chan struct{}), back: make(chan struct{}, 1)}
-	var how []nats.Option
+	var options []nats.Option
 	var t Target
 	var err error
 	if to.Embed != "" {
 		t.URL = "nats://127.0.0.1"
-		c.server, how, err = openEmbedded(to.Embed, o.Say)
+		c.server, options, err = openEmbedded(to.Embed, o.Say)
 	} else if t, err = to.Resolve(); err == nil {
-		how, err = credentials(&t)
+		options, err = credentials(&t)
 	}
-	if err == nil {
-		if c.where = Shown(t.URL); c.server != nil {
-			c.where = c.server.dir // its port changes
-		}
-		how = append(how, c.keeping(&t)...)
-		dial := func() error { return c.dial(ctx, &t, how) }
-		if o.Patient {
-			err = c.Patiently(ctx, dial)
-		} else {
-			err = dial()
-		}
+	if err != nil {
+		return nil, err
+	}
+	if c.where = Shown(t.URL); c.server != nil {
+		c.where = c.server.dir // its port changes
+	}
+	options = append(options, c.keeping(&t)...)
+	dial := func() error { return c.dial(ctx, &t, options) }
+	if o.Patient {
+		err = c.Patiently(ctx, dial)
+	} else {
+		err = dial()
 	}
 	if err != nil {
 		return nil, err
@@ -118,10 +118,10 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 }
 
 // dial connects. It waits for a server of this machine that is starting or ending.
-func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err error) {
-	give := time.Now().Add(startTimeout)
+func (c *Conn) dial(ctx context.Context, t *Target, options []nats.Option) (err error) {
+	deadline := time.Now().Add(startTimeout)
 	for {
-		c.NATS, err = nats.Connect(t.URL, how...)
+		c.NATS, err = nats.Connect(t.URL, options...)
 		switch {
 		case err == nil:
 			c.JS, err = jetstream.NewWithAPIPrefix(c.NATS, t.api())
@@ -130,7 +130,7 @@ func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err erro
 			return notConnected(t, err)
 		case errors.As(err, new(unstarted)):
 			return err
-		case time.Now().Before(give):
+		case time.Now().Before(deadline):
 		case isAuth(err):
 			return Final(fmt.Errorf("the server in %s does not let this process in (%s): remove %s, which it then writes anew",
 				c.where, reason(err), filepath.Join(c.where, addressFile)))
@@ -139,45 +139,46 @@ func (c *Conn) dial(ctx context.Context, t *Target, how []nats.Option) (err erro
 				c.where, err, filepath.Join(c.where, addressFile))
 		}
 		select {
-		case <-time.After(lookEvery):
+		case <-time.After(retryEvery):
 		case <-ctx.Done():
 			return err
 		}
 	}
 }
 
+// keeping returns the options that keep a connection for ever, and report what becomes of it.
 func (c *Conn) keeping(t *Target) []nats.Option {
 	return []nats.Option{
 		nats.Name(c.options.Name),
 		nats.Timeout(dialTimeout),
 		nats.MaxReconnects(-1),
-		nats.CustomReconnectDelay(func(tries int) time.Duration { c.remains(t); return delay(tries) }),
+		nats.CustomReconnectDelay(func(tries int) time.Duration { c.explainAway(t); return delay(tries) }),
 		nats.IgnoreAuthErrorAbort(), // a user who is missing for a moment comes back
 		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out late
 		nats.PingInterval(c.options.Ping),
 		nats.MaxPingsOutstanding(pingsLost),
-		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.unexplained.Store(nc); c.lost(t, cmp.Or(err, nc.LastError())) }),
-		nats.ReconnectHandler(func(*nats.Conn) { c.found() }),
+		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.disconnected(t, nc, err) }),
+		nats.ReconnectHandler(func(*nats.Conn) { c.reconnected() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.over) }),
-		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complaint(err) }),
+		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complain(err) }),
 		nats.ReconnectErrHandler(func(_ *nats.Conn, err error) {
 			if errors.As(err, new(unstarted)) {
-				c.complaint(err)
+				c.complain(err)
 			}
 		}),
 		nats.NoCallbacksAfterClientClose(),
 	}
 }
 
-// delay returns how long to wait after that many tries. It doubles up to 8 s, less a random part, so that a
-// thousand agents do not come back at once.
+// delay returns how long to wait after so many tries: twice as long each time, up to 8 s, less a random part, so that
+// a thousand agents do not come back at once.
 func delay(tries int) time.Duration {
 	d := min(MostDelay, firstDelay<<min(max(tries-1, 0), 6))
 	return d/2 + rand.N(d/2+1)
 }
 
 // Patiently calls do until it succeeds or returns a [Final] error, which only a person on this machine can mend.
-// Any other error is the server's: it is retried, and said once until it changes.
+// After any other error, which is the server's, it tries again. It says an error once, until another one comes.
 func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	said := ""
 	for try := 1; ; try++ {
@@ -200,14 +201,14 @@ func (c *Conn) Patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// triesAtOne is how often a silent server of several is asked before another one is. Each gets twice the tries of the last.
+// triesAtOne is how many tries the first silent server of a cluster gets. Each next server gets twice as many.
 const triesAtOne = 4
 
 // Leave goes on with another server of the cluster, if there is one and why is silence: clients may still reach a server
-// that the others of its cluster do not. What a server says, such as that a limit is reached, all of them say.
+// that has lost the rest of its cluster. An answer, such as that a limit is reached, would be the same elsewhere.
 func (c *Conn) Leave(why error) {
 	if IsAway(why) && len(c.NATS.Servers()) > 1 {
-		_ = c.NATS.ForceReconnect() // one that is over is noticed elsewhere
+		_ = c.NATS.ForceReconnect() // it fails on a closed connection, which Over reports
 	}
 }
 
@@ -231,10 +232,11 @@ const sayAgain = time.Minute
 // Connected reports whether the server is reachable. It does not ask the library, which holds its lock while it dials.
 func (c *Conn) Connected() bool { return c.awaySince.Load() == nil }
 
-func (c *Conn) lost(t *Target, err error) {
+func (c *Conn) disconnected(t *Target, nc *nats.Conn, err error) {
+	c.unexplained.Store(nc)
 	c.awaySince.CompareAndSwap(nil, new(time.Now()))
 	text := fmt.Sprintf("not connected to %s since %s", c.where, words.Stamp(*c.awaySince.Load()))
-	err, c.parting = cmp.Or(c.parting, err), nil
+	err, c.parting = cmp.Or(c.parting, err, nc.LastError()), nil
 	if err != nil {
 		text += ": " + reason(err)
 	}
@@ -248,11 +250,11 @@ func (c *Conn) lost(t *Target, err error) {
 	c.options.Say(text)
 }
 
-// remains says, once while the server is away, why a new connection fails, if a person has to mend that. The library
-// tells that to nobody.
-func (c *Conn) remains(t *Target) {
+// explainAway says, once while the server is away, why a new connection fails, if a person has to mend that. The
+// library has no callback for it.
+func (c *Conn) explainAway(t *Target) {
 	nc := c.unexplained.Load()
-	if nc == nil || nc.LastError() == nil || isAuth(nc.LastError()) { // lost says what isAuth
+	if nc == nil || nc.LastError() == nil || isAuth(nc.LastError()) { // disconnected explains the last
 		return
 	}
 	if why := notConnected(t, nc.LastError()); errors.As(why, new(final)) {
@@ -261,24 +263,25 @@ func (c *Conn) remains(t *Target) {
 	}
 }
 
-func (c *Conn) found() {
-	away := time.Since(*c.awaySince.Swap(nil)) // the library tells of each loss before
+func (c *Conn) reconnected() {
+	away := time.Since(*c.awaySince.Swap(nil)) // the library reports each loss first
 	c.parting = nil
 	c.options.Say(fmt.Sprintf("connected to %s again after %s", c.where, words.Took(away)))
 	select {
 	case c.back <- struct{}{}:
-	default: // who reads it is yet to hear of the last time
+	default: // the last value still waits
 	}
 }
 
-func (c *Conn) complaint(err error) {
+// complain says what the server, or the start of one, has reported, unless it was said a moment ago.
+func (c *Conn) complain(err error) {
 	isRefusal := errors.Is(err, nats.ErrPermissionViolation)
 	switch {
 	case isRefusal && c.quiet.Load() > 0:
 		return
 	case isRefusal:
 		c.refusal.CompareAndSwap(nil, &err)
-	case isAuth(err): // lost says it, when the server closes the connection
+	case isAuth(err): // disconnected says it, when the server closes the connection
 		c.parting = err
 		return
 	}
@@ -294,14 +297,15 @@ func (c *Conn) complaint(err error) {
 	c.options.Say(c.where + ": " + text)
 }
 
-// Quietly calls do, which asks for more than a role may have. The server's refusals are not said meanwhile.
+// Quietly calls do, which may ask for more than a role permits. The server's refusals are not said meanwhile.
 func (c *Conn) Quietly(do func()) {
 	c.quiet.Add(1)
 	defer c.quiet.Add(-1)
 	do()
 }
 
-// Refusal returns the first refusal for too few rights, or nil. It is not one of what was asked quietly.
+// Refusal returns the first refusal for too few rights since the last [Conn.Try], or nil. Those during
+// [Conn.Quietly] do not count.
 func (c *Conn) Refusal() error {
 	if first := c.refusal.Load(); first != nil {
 		return *first
@@ -309,13 +313,13 @@ func (c *Conn) Refusal() error {
 	return nil
 }
 
-// Try calls do, and explains its error. What was refused before does not count: the rights may have been given since.
+// Try calls do, and explains its error. Earlier refusals do not count: the rights may have been given since.
 func (c *Conn) Try(do func() error) error {
 	c.refusal.Store(nil)
 	return c.Explain(do())
 }
 
-// reason leaves out the own address of a connection, which differs from try to try.
+// reason returns the text of an error without the client's own address, which differs from try to try.
 func reason(err error) string {
 	if op, is := errors.AsType[*net.OpError](err); is && op.Source != nil {
 		err = op.Err
@@ -326,22 +330,21 @@ func reason(err error) string {
 // IsAway reports whether an operation failed because the server is away or did not answer in time. The operation
 // may have taken effect all the same.
 func IsAway(err error) bool {
-	isAway := slices.ContainsFunc([]error{
+	isAway := isAny(err,
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrNoServers,
 		nats.ErrStaleConnection, nats.ErrTimeout, nats.ErrNoResponders, nats.ErrConnectionClosed, ErrNoQuorum,
-		jetstream.ErrNoStreamResponse, context.DeadlineExceeded, os.ErrDeadlineExceeded,
-	}, func(away error) bool { return errors.Is(err, away) })
+		jetstream.ErrNoStreamResponse, context.DeadlineExceeded, os.ErrDeadlineExceeded)
 	n, isNet := errors.AsType[net.Error](err)
 	return isAway || isNet && n.Timeout() || isUnavailable(err)
 }
 
-// ErrNoQuorum says that a cluster has too few servers to decide anything.
+// ErrNoQuorum says that a cluster has too few running servers to agree on anything.
 var ErrNoQuorum = errors.New("too few servers of its cluster run to agree on anything (no quorum), or it has just started: it goes on once most of them do")
 
-// Explain adds to the error of a request why the server did not do it, if that can be told. A refusal for too few
-// rights is said beside the request, a stream without a leader stays silent, and nobody answers where JetStream is off.
+// Explain adds to the error of a request why the server did not do it, if that can be known. A refusal for too few
+// rights comes beside the request, a stream without a leader stays silent, and nobody answers where JetStream is off.
 func (c *Conn) Explain(err error) error {
-	isSilent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	isSilent := isAny(err, context.DeadlineExceeded, nats.ErrTimeout)
 	if refusal := c.Refusal(); refusal != nil && isSilent {
 		return fmt.Errorf("%w: the role of this user does not allow it", refusal)
 	}
@@ -354,13 +357,12 @@ func (c *Conn) Explain(err error) error {
 			noQuorum = isUnavailable(wrong)
 		})
 	}
-	noSuch := []error{jetstream.ErrJetStreamNotEnabled, nats.ErrJetStreamNotEnabled, nats.ErrNoResponders, jetstream.ErrNoStreamResponse}
 	switch {
 	case noQuorum:
 		return fmt.Errorf("the server %s cannot answer: %w", c.where, ErrNoQuorum)
 	case errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
 		return fmt.Errorf("%w: the account of this user needs jetstream: enabled in the configuration of the server %s", err, c.where)
-	case c.Connected() && slices.ContainsFunc(noSuch, func(no error) bool { return errors.Is(err, no) }):
+	case c.Connected() && isAny(err, jetstream.ErrJetStreamNotEnabled, nats.ErrJetStreamNotEnabled, nats.ErrNoResponders, jetstream.ErrNoStreamResponse):
 		return fmt.Errorf("%w: the role of this user does not allow it, or the server %s has no JetStream (start nats-server with --jetstream), or not yet", err, c.where)
 	}
 	return err
@@ -369,7 +371,7 @@ func (c *Conn) Explain(err error) error {
 // askQuorum is how long the server may take to say that it has no quorum.
 const askQuorum = 2 * time.Second
 
-// isUnavailable reports whether a server answered that it has no quorum, or is starting or ending.
+// isUnavailable reports whether a server has answered that it has no quorum, or is starting or ending.
 func isUnavailable(err error) bool {
 	answer, is := errors.AsType[*jetstream.APIError](err)
 	return is && answer.ErrorCode == jetstream.ErrorCode(server.JSClusterNotAvailErr)

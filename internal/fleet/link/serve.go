@@ -24,7 +24,7 @@ import (
 // Files in the directory of an embedded server.
 const (
 	lockFile    = ".server-lock"  // held by the process that serves
-	stayFile    = ".server-stays" // held by one that is to stay: a detached one ends
+	stayFile    = ".server-stays" // held by a process that is to stay: a detached one ends
 	addressFile = "server.json"   // address and token for clients
 	logFile     = "server.log"    // output of a detached server
 	storeDir    = "store"
@@ -33,8 +33,8 @@ const (
 const (
 	maxAddress   = 4 << 10
 	startTimeout = 30 * time.Second
-	// askTimeout is how long a server that should have ended may take to answer.
-	askTimeout = time.Second
+	// probeTimeout is how long a server that should have ended may take to answer.
+	probeTimeout = time.Second
 	// lockWait outlasts processes that only test whether the lock is free.
 	lockWait = time.Second
 	// detachedIdle is how long a detached server runs without any client.
@@ -55,7 +55,7 @@ type ServeOptions struct {
 	idle time.Duration // replaces detachedIdle in tests
 }
 
-// Serve runs the server of this machine on loopback until ctx is done or it loses its directory. It syncs each
+// Serve runs the server of this machine on loopback until ctx is done or the directory is lost. The server syncs each
 // write.
 func Serve(ctx context.Context, o ServeOptions) (err error) {
 	dir, err := serverDir(o.Dir)
@@ -65,7 +65,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	o.Dir = dir
 	wait := lockWait
 	var stay, lock *disk.Lock
-	if !o.Detached { // its clients keep a detached one from being idle
+	if !o.Detached { // clients keep a detached server from being idle, so make it end
 		if a, _ := readAddress(dir); a.Detached {
 			wait = startTimeout
 		}
@@ -106,9 +106,9 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err := o.announce(dir, &a); err != nil {
 		return err
 	}
-	if err := o.until(ctx, s, lock, func() {
+	if err := o.waitForEnd(ctx, s, lock, func() {
 		if _, err := readAddress(dir); errors.Is(err, fs.ErrNotExist) { // somebody removed it
-			_ = a.publish(dir) // it is tried again
+			_ = a.publish(dir) // the next call tries again
 		}
 	}); err != nil {
 		return err // the directory's files may belong to another server now
@@ -116,8 +116,8 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	return disk.Remove(filepath.Join(dir, addressFile))
 }
 
-// announce publishes the server's address. A detached server then moves its output to the log: whoever started it
-// stops reading once it is ready.
+// announce publishes the server's address. A detached server then moves its output to the log, since whoever started
+// it reads no more.
 func (o *ServeOptions) announce(dir string, a *address) error {
 	if err := a.publish(dir); err != nil {
 		return err
@@ -138,8 +138,8 @@ func (o *ServeOptions) announce(dir string, a *address) error {
 	return errors.Join(log.TakeOutput(), log.Close())
 }
 
-// until waits for the end of the server, and calls mend until then. nil: it should shut down and remove its address.
-func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.Lock, mend func()) error {
+// waitForEnd waits until the server is to end, and calls mend every second. After nil the server removes its address.
+func (o *ServeOptions) waitForEnd(ctx context.Context, s *server.Server, lock *disk.Lock, mend func()) error {
 	idle := o.idle
 	if o.Detached && idle == 0 {
 		idle = detachedIdle
@@ -163,7 +163,7 @@ func (o *ServeOptions) until(ctx context.Context, s *server.Server, lock *disk.L
 		if idle == 0 {
 			continue
 		}
-		if is, _ := isHeld(filepath.Join(o.Dir, stayFile)); is && o.Detached || time.Since(busy) > idle {
+		if replaced, _ := isHeld(filepath.Join(o.Dir, stayFile)); replaced && o.Detached || time.Since(busy) > idle {
 			return nil
 		}
 	}
@@ -200,8 +200,8 @@ func readAddress(dir string) (a address, err error) {
 	return a, nil
 }
 
-// forget removes the address that the last server left: a stranger may have that port by now. If the last server
-// still runs, somebody removed its lock, and two servers on the same files would damage them.
+// forget removes the address that the last server left: a stranger may have that port by now. It fails if the last
+// server still runs, whose lock somebody removed: two servers on the same files would damage them.
 func forget(dir string) error {
 	a, unknown := readAddress(dir)
 	path := filepath.Join(dir, addressFile)
@@ -211,7 +211,7 @@ func forget(dir string) error {
 	if unknown != nil {
 		return nil
 	}
-	nc, err := nats.Connect("nats://"+a.where(), nats.Token(a.Token), nats.Timeout(askTimeout))
+	nc, err := nats.Connect("nats://"+a.where(), nats.Token(a.Token), nats.Timeout(probeTimeout))
 	if err != nil {
 		return nil
 	}
@@ -222,8 +222,8 @@ func forget(dir string) error {
 	return fmt.Errorf("process %d still serves %s, and its lock was removed: it ends in a moment: try again", a.PID, dir)
 }
 
-// serverDir makes a server's directory and returns it with links resolved. It refuses a directory that others can
-// write to: they could plant files and a token.
+// serverDir makes a server's directory, and returns it with links resolved. It refuses a directory in which others can
+// write: they could plant files and a token.
 func serverDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

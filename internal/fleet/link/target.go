@@ -24,13 +24,13 @@ const (
 	ContextVariable = "NATS_CONTEXT"
 )
 
-// DefaultURL is the server's address if nobody names one.
+// DefaultURL is the server's address if nothing names another.
 const DefaultURL = "nats://127.0.0.1:4222"
 
 // maxContext limits a context, in bytes. The nats CLI writes less than one KiB.
 const maxContext = 64 << 10
 
-// Flags say where a server is and who connects, as typed.
+// Flags say where a server is and who connects, as a person typed them.
 type Flags struct {
 	Server  string
 	Context string
@@ -60,8 +60,8 @@ func (o *Flags) Check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// Target is a server or a cluster, and who connects to it. It has the members of a context of the nats CLI 0.3,
-// overridden by flags and environment.
+// Target is a server or a cluster, and who connects to it: the members of a context of the nats CLI 0.3, overridden
+// by flags and environment.
 type Target struct {
 	Context     string `json:"-"`   // its name, or ""
 	URL         string `json:"url"` // one or several, separated by commas
@@ -82,7 +82,7 @@ type Target struct {
 }
 
 // Resolve decides between flags, environment and contexts. A flag beats NATS_URL, which beats a context. If a
-// server was named, Resolve ignores the context that nats context select chose: its password would go to that
+// server is named, Resolve ignores the context that nats context select chose, whose password would go to that
 // server.
 func (o *Flags) Resolve() (t Target, err error) {
 	server, name := cmp.Or(o.Server, os.Getenv(URLVariable)), cmp.Or(o.Context, os.Getenv(ContextVariable))
@@ -123,7 +123,7 @@ func configDir() (string, error) {
 func selected() (string, error) {
 	dir, err := configDir()
 	if err != nil {
-		return "", nil // a user without a home has chosen none
+		return "", nil // a user without a home has selected none
 	}
 	text, err := disk.ReadState(filepath.Join(dir, "context.txt"), maxContext)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -232,7 +232,7 @@ func Shown(list string) string {
 	return strings.Join(all, ",")
 }
 
-// api returns the subjects below which JetStream is asked.
+// api returns the prefix of the subjects of JetStream's API.
 func (t *Target) api() string {
 	if t.JSAPIPrefix == "" && t.JSDomain != "" {
 		return "$JS." + t.JSDomain + ".API."
@@ -240,7 +240,7 @@ func (t *Target) api() string {
 	return cmp.Or(t.JSAPIPrefix, jetstream.DefaultAPIPrefix)
 }
 
-// As says how the user is identified, such as "creds file x.creds". It holds no secret.
+// As returns how the user is identified, such as "creds file x.creds", without any secret.
 func (t *Target) As() string {
 	switch {
 	case t.Creds != "":
