@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	// DefaultMaxDeliver and DefaultAckWait apply where a consumer does not say.
+	// DefaultMaxDeliver and DefaultAckWait apply where a consumer names none.
 	DefaultMaxDeliver = 5
 	DefaultAckWait    = message.DefaultAckWait
 	// LeastAckWait is the shortest AckWait. Agents extend it every third of its time, at most once a second.
 	LeastAckWait = 3 * time.Second
-	// maxWaiting is how many agents can wait for messages of one consumer. It cannot be changed later, and a
+	// maxWaiting is how many agents can wait for messages of one consumer. A consumer cannot change it later, and a
 	// server's default of 512 is too few for a fleet.
 	maxWaiting = 16384
 	// everything is the filter of a consumer that takes all of a stream's several subjects.
@@ -45,7 +45,7 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	}
 	ackWait, maxDeliver := p.w.AckWait, p.w.MaxDeliver
 	for _, i := range there {
-		if isDefault(i) { // new consumers inherit what was not asked for from the one they replace
+		if isDefault(i) { // from which new consumers inherit what was not asked for
 			if !p.w.Given["ack-wait"] {
 				ackWait = max(i.Config.AckWait, LeastAckWait)
 			}
@@ -68,7 +68,7 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	for _, i := range there {
 		if !slices.ContainsFunc(p.Steps, func(s *Step) bool { return s.Kind == "consumer" && s.Name == i.Name && s.Action == Remove }) {
 			taken = append(taken, Filters(&i.Config)...)
-			if isDefault(i) { // what it takes now may be about to change
+			if isDefault(i) { // a step may make it take more than now
 				taken = append(taken, everything)
 			}
 		}
@@ -80,7 +80,7 @@ func (p *Plan) consumers(ctx context.Context, c *jetstream.StreamConfig) error {
 	return nil
 }
 
-// pausedUntil returns until when all consumers of agents are paused, or nil.
+// pausedUntil returns when the pause of agents' consumers ends, or nil unless all are paused.
 func pausedUntil(there []*jetstream.ConsumerInfo) (until *time.Time) {
 	for _, i := range there {
 		switch {
@@ -94,15 +94,15 @@ func pausedUntil(there []*jetstream.ConsumerInfo) (until *time.Time) {
 	return until
 }
 
-// Consumers returns a stream, and its consumers by name. It returns nil if there is no such stream.
+// Consumers returns a stream, or nil if there is none, and its consumers, sorted by name.
 func Consumers(ctx context.Context, js jetstream.JetStream, stream string) (s jetstream.Stream, all []*jetstream.ConsumerInfo, err error) {
-	s, err = found(ctx, js, stream)
+	s, err = findStream(ctx, js, stream)
 	if s == nil || err != nil {
 		return nil, nil, err
 	}
 	list := s.ListConsumers(ctx)
 	for info := range list.Info() {
-		if info.Config.AckPolicy != jetstream.AckFlowControlPolicy { // by which a mirror of the stream copies: it takes nothing
+		if info.Config.AckPolicy != jetstream.AckFlowControlPolicy { // a mirror's, which takes nothing off the stream
 			all = append(all, info)
 		}
 	}
@@ -121,12 +121,12 @@ func whole(subjects []string) string {
 	return everything
 }
 
-// IsOurs reports whether a consumer is one of agents.
+// IsOurs reports whether a consumer is for agents, by its name.
 func IsOurs(i *jetstream.ConsumerInfo) bool { return strings.HasPrefix(i.Name, "hb_") }
 
 func isDefault(i *jetstream.ConsumerInfo) bool { return i.Config.Metadata[message.MetaDefault] == "1" }
 
-// Filters returns the subjects that a consumer takes: one or several.
+// Filters returns the subjects that a consumer takes, at least one.
 func Filters(c *jetstream.ConsumerConfig) []string {
 	switch {
 	case len(c.FilterSubjects) > 0:
@@ -137,7 +137,7 @@ func Filters(c *jetstream.ConsumerConfig) []string {
 	return []string{everything}
 }
 
-// MaxDeliver returns how many attempts agents give a message of a consumer.
+// MaxDeliver returns how many attempts agents make at a message of a consumer.
 func MaxDeliver(c *jetstream.ConsumerConfig) int {
 	if n, err := strconv.Atoi(c.Metadata[message.MetaMaxDeliver]); err == nil && n > 0 {
 		return n
@@ -165,7 +165,7 @@ func consumerIs(c *jetstream.ConsumerConfig) string {
 	return fmt.Sprintf("agents for %s: %d attempts, another agent after %s", strings.Join(Filters(c), ", "), MaxDeliver(c), words.Took(c.AckWait))
 }
 
-// consumer plans for an existing consumer, and returns the filters that still need one.
+// consumer plans what becomes of an existing consumer, and returns the filters that still need one.
 func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, filters []string) []string {
 	config := i.Config
 	own := Filters(&config)
@@ -194,10 +194,8 @@ func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, fi
 		}
 		return filters
 	}
-	if err := unfit(i); err != nil {
-		p.no = append(p.no, err)
-	}
-	p.differing(s, &config, c)
+	p.refusals = append(p.refusals, unfit(i))
+	p.compare(s, &config, c)
 	p.ackWait = max(p.ackWait, config.AckWait)
 	s.Is = consumerIs(&config)
 	if config.MaxWaiting < maxWaiting {
@@ -207,7 +205,7 @@ func (p *Plan) consumer(c *jetstream.StreamConfig, i *jetstream.ConsumerInfo, fi
 	return filters
 }
 
-// unfit says why agents cannot work with a consumer, where setup cannot change that.
+// unfit returns why agents cannot work with a consumer, if setup cannot change that.
 func unfit(i *jetstream.ConsumerInfo) error {
 	c := &i.Config
 	const remove = "remove it while no agent runs, and run setup again"
@@ -222,9 +220,10 @@ func unfit(i *jetstream.ConsumerInfo) error {
 	return nil
 }
 
-func (p *Plan) differing(s *Step, config *jetstream.ConsumerConfig, c *jetstream.StreamConfig) {
+// compare changes the configuration of a consumer where that differs, and notes how.
+func (p *Plan) compare(s *Step, config *jetstream.ConsumerConfig, c *jetstream.StreamConfig) {
 	if takes := Filters(config); config.Metadata[message.MetaDefault] == "1" && takes[0] != everything && !sameSet(takes, []string{whole(c.Subjects)}) {
-		// All, so that messages of subjects that the stream no longer takes are still handed out.
+		// Everything, to hand out also messages of subjects that the stream no longer takes.
 		s.Differs = append(s.Differs, fmt.Sprintf("it takes %s and will take %s", strings.Join(takes, ", "), everything))
 		config.FilterSubjects, config.FilterSubject = nil, ""
 	}
@@ -253,7 +252,7 @@ func collide(own []string, filter string) bool {
 	return slices.ContainsFunc(own, func(o string) bool { return server.SubjectsCollide(o, filter) })
 }
 
-// SubjectsFlags returns the flags with which setup has a stream take these subjects, and no others.
+// SubjectsFlags returns the flags by which setup has a stream take these subjects, and no others.
 func SubjectsFlags(subjects []string) (flags []string) {
 	for _, s := range subjects {
 		flags = append(flags, "--subjects", s)
@@ -261,7 +260,7 @@ func SubjectsFlags(subjects []string) (flags []string) {
 	return flags
 }
 
-// Consumer returns the consumer for the subject, or the default one. It creates none: the error says how to.
+// Consumer returns the consumer for the subject, or the default one. If there is neither, the error says how to make one.
 func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject string) (jetstream.Consumer, error) {
 	if err := tooOld(js); err != nil {
 		return nil, err

@@ -1,8 +1,8 @@
 // Package setup makes what agents need on a server, and opens it: the stream, its consumers, the buckets of results
 // and of agents, the stream of dead letters, and the store of long replies.
 //
-// Existing parts are compared only with what was asked for explicitly. Setup changes what a server can change. It
-// refuses what agents cannot work with, before it changes anything.
+// Setup compares existing parts only with what was asked for explicitly, and changes what a server can change.
+// Before it changes anything, it refuses what agents cannot work with.
 package setup
 
 import (
@@ -29,7 +29,7 @@ const (
 	Keep   = "keep"
 )
 
-// Step plans for one part on the server.
+// Step is what a plan does about one part on the server.
 type Step struct {
 	Kind    string   `json:"kind"` // "stream", "consumer", "bucket" or "store"
 	Name    string   `json:"name"`
@@ -45,7 +45,7 @@ type Step struct {
 type Wanted struct {
 	Stream      string
 	Subjects    []string
-	For         []string // filters of consumers; none: one consumer for all subjects
+	For         []string // filters of consumers; if empty, one consumer takes all subjects
 	MaxDeliver  int
 	AckWait     time.Duration
 	Duplicates  time.Duration
@@ -56,7 +56,7 @@ type Wanted struct {
 	Given map[string]bool
 }
 
-// reserved are subjects of the server and of the agents.
+// reserved are the server's own subjects, and those of the agents.
 var reserved = []string{"_hb.>", "$JS.>", "$KV.>", "$O.>", "$SYS.>", "_INBOX.>"}
 
 func (w *Wanted) check() error {
@@ -102,17 +102,19 @@ func overlaps(flag string, list []string) error {
 	return nil
 }
 
-// Plan is the steps that make the server as wanted.
+// Plan holds the steps that make the server as wanted.
 type Plan struct {
 	Steps []*Step
 
-	js      jetstream.JetStream
-	w       *Wanted
-	ackWait time.Duration // the longest of the consumers
-	no      []error       // why something cannot work
+	js       jetstream.JetStream
+	w        *Wanted
+	ackWait  time.Duration // the longest of the consumers
+	refusals []error       // why something cannot work
 }
 
-func (p *Plan) refuse(format string, args ...any) { p.no = append(p.no, fmt.Errorf(format, args...)) }
+func (p *Plan) refuse(format string, args ...any) {
+	p.refusals = append(p.refusals, fmt.Errorf(format, args...))
+}
 
 // Make compares the server with what is wanted. It changes nothing. The error names everything that cannot work.
 func Make(ctx context.Context, js jetstream.JetStream, w *Wanted) (*Plan, error) {
@@ -130,10 +132,10 @@ func Make(ctx context.Context, js jetstream.JetStream, w *Wanted) (*Plan, error)
 	if err != nil {
 		return nil, err
 	}
-	return p, errors.Join(p.no...)
+	return p, errors.Join(p.refusals...)
 }
 
-// Apply takes the steps in order. Steps before an error stay done: applying a new plan goes on from there.
+// Apply runs the steps in order. Steps before an error stay done; a new plan continues from there.
 func (p *Plan) Apply(ctx context.Context) error {
 	for _, s := range p.Steps {
 		if s.Action == Keep {
@@ -152,7 +154,7 @@ func (p *Plan) Apply(ctx context.Context) error {
 	return nil
 }
 
-// add adds a step. A step without an action changes its part if anything differs, else keeps it.
+// add adds a step. A step without an action changes its part if anything differs, and keeps it otherwise.
 func (p *Plan) add(s *Step, apply func(context.Context) error) {
 	s.apply = apply
 	if s.Action == "" {
@@ -164,21 +166,21 @@ func (p *Plan) add(s *Step, apply func(context.Context) error) {
 	p.Steps = append(p.Steps, s)
 }
 
-// change sets is to wanted where something differs, and notes how.
-func change[T any](s *Step, differs bool, how string, is *T, wanted T) {
+// change sets a value as wanted if it differs, and notes how it differs.
+func change[T any](s *Step, differs bool, how string, value *T, wanted T) {
 	if differs {
 		s.Differs = append(s.Differs, how)
-		*is = wanted
+		*value = wanted
 	}
 }
 
-// differ is change for a value that counts only if it was asked for explicitly.
-func differ[T comparable](s *Step, asked bool, what string, is *T, wanted T) {
-	change(s, asked && *is != wanted, fmt.Sprintf("%s is %v and becomes %v", what, *is, wanted), is, wanted)
+// differ is change for a value that matters only if it was asked for explicitly.
+func differ[T comparable](s *Step, asked bool, what string, value *T, wanted T) {
+	change(s, asked && *value != wanted, fmt.Sprintf("%s is %v and becomes %v", what, *value, wanted), value, wanted)
 }
 
-// found returns the named stream, or nil.
-func found(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
+// findStream returns the named stream, or nil.
+func findStream(ctx context.Context, js jetstream.JetStream, name string) (jetstream.Stream, error) {
 	s, err := js.Stream(ctx, name)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, nil
@@ -189,7 +191,7 @@ func found(ctx context.Context, js jetstream.JetStream, name string) (jetstream.
 	return s, nil
 }
 
-// Command returns the setup of a stream for a person to type.
+// Command returns the setup command for a stream, for a person to type.
 func Command(js jetstream.JetStream, stream string, args ...string) string {
 	return link.Typed(js.Conn(), "setup", append([]string{"--stream", stream}, args...)...)
 }
@@ -205,7 +207,7 @@ func lasting(d time.Duration) string {
 	return words.Took(d)
 }
 
-// Layout is what setup made for one stream.
+// Layout is all that setup makes for one stream, but for its consumers.
 type Layout struct {
 	Stream  jetstream.Stream
 	Results jetstream.KeyValue

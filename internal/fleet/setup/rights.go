@@ -36,14 +36,14 @@ func Rights(stream, agent string) []string {
 	}
 }
 
-// InboxPrefix returns where the server answers an agent. No other user of its account listens there.
+// InboxPrefix returns the subject below which the server answers an agent. No other user of its account listens there.
 func InboxPrefix(agent string) string { return "_INBOX_" + message.Key(agent) }
 
 // Account returns an agent's account for a server whose account for the stream has the stream's name.
 func Account(stream, agent string) string {
 	name := strings.ToUpper(message.Key(agent))
 	account := name
-	if account == stream { // which it would replace
+	if account == stream { // it would replace the stream's own account
 		account = "AGENT_" + name
 	}
 	var b strings.Builder
@@ -55,9 +55,9 @@ func Account(stream, agent string) string {
 	return b.String()
 }
 
-// Credentials returns a .creds file for a new user with the rights of one agent. The seed is the account's, or that
-// of one of its signing keys; then account is the account's public key.
-func Credentials(stream, agent string, seed []byte, account string) (text []byte, of string, err error) {
+// Credentials returns a .creds file for a new user with the rights of one agent, and the public key of the user's
+// account. The seed is the account's, or that of one of its signing keys; then account is the account's public key.
+func Credentials(stream, agent string, seed []byte, account string) (text []byte, owner string, err error) {
 	key, err := nkeys.FromSeed(seed)
 	if err != nil {
 		return nil, "", err

@@ -16,33 +16,33 @@ import (
 // part is a stream that setup makes: for messages, for a bucket, for a store, or for dead letters.
 type part struct {
 	kind, name, is string // for people
-	asked          string // the flag for how long, or ""
-	made           jetstream.StreamConfig
+	flag           string // says for how long the part keeps its messages, or is ""
+	wanted         jetstream.StreamConfig
 }
 
-func (p *Plan) part(kind, name, is, asked string, of jetstream.StreamConfig) *part {
-	of.Storage, of.Discard, of.Replicas = jetstream.FileStorage, jetstream.DiscardNew, p.w.Replicas
-	return &part{kind, name, is, asked, of}
+func (p *Plan) part(kind, name, is, flag string, c jetstream.StreamConfig) *part {
+	c.Storage, c.Discard, c.Replicas = jetstream.FileStorage, jetstream.DiscardNew, p.w.Replicas
+	return &part{kind, name, is, flag, c}
 }
 
-// bucket plans a bucket without rollups: with them, whoever may write one key could empty it with one message.
-func (p *Plan) bucket(name, is, description string, keep time.Duration, asked string) *part {
-	x := p.part("bucket", name, is, asked, jetstream.StreamConfig{
+// bucket returns a bucket without rollups: with them, whoever may write one key could empty it with one message.
+func (p *Plan) bucket(name, is, description string, keep time.Duration, flag string) *part {
+	x := p.part("bucket", name, is, flag, jetstream.StreamConfig{
 		Name: "KV_" + name, Description: description, Subjects: []string{"$KV." + name + ".>"},
 		MaxMsgsPerSubject: 1, DenyDelete: true, AllowDirect: true, AllowAtomicPublish: true, AllowMsgTTL: true,
 	})
-	x.keepFor(&x.made, keep)
+	x.keepFor(&x.wanted, keep)
 	return x
 }
 
-// The bucket of results keeps who was first to settle a message for at least fence, also where results themselves
-// are kept for a shorter time: a message that could not be taken off its stream must not be worked on again.
+// The bucket of results keeps leases for at least fence, even if results expire sooner: a settled message that could
+// not be taken off its stream must not be worked on again.
 const (
 	fence      = 24 * time.Hour
-	resultsFor = "heartbeat-keep-results" // in the bucket's metadata; without it, results are kept as long as all else
+	resultsFor = "heartbeat-keep-results" // in the bucket's metadata; without it, results are kept as long as leases
 )
 
-// ResultsFor returns for how long results are kept in a bucket, 0 for ever. own says that this is shorter than the
+// ResultsFor returns for how long a bucket keeps results, 0 for ever. own reports that this is shorter than the
 // bucket's own limit, so that each result has to name it.
 func ResultsFor(c *jetstream.StreamConfig) (keep time.Duration, own bool) {
 	if d, err := time.ParseDuration(c.Metadata[resultsFor]); err == nil && d > 0 {
@@ -66,10 +66,10 @@ func (x *part) keepFor(c *jetstream.StreamConfig, keep time.Duration) {
 	}
 }
 
-// agentsTTL is how long an agent's presence stays.
+// agentsTTL is how long an agent's presence is kept.
 const agentsTTL = 30 * 24 * time.Hour
 
-// work plans the stream of messages, and returns the configuration that it will have.
+// work plans the stream of messages, and returns its future configuration.
 func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
 	w := p.w
 	x := p.part("stream", w.Stream, "", "", jetstream.StreamConfig{
@@ -77,9 +77,9 @@ func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
 		Retention: jetstream.WorkQueuePolicy, Duplicates: w.Duplicates,
 	})
 	if len(w.Subjects) == 0 {
-		x.made.Subjects = []string{strings.ToLower(w.Stream) + ".>"}
+		x.wanted.Subjects = []string{strings.ToLower(w.Stream) + ".>"}
 	}
-	s, c, isThere, err := p.look(ctx, x)
+	s, c, isThere, err := p.inspect(ctx, x)
 	if err != nil {
 		return nil, err
 	}
@@ -91,11 +91,11 @@ func (p *Plan) work(ctx context.Context) (*jetstream.StreamConfig, error) {
 		s.Notes = append(s.Notes, Drops(c)...)
 	}
 	s.Is = "messages of " + strings.Join(c.Subjects, ", ")
-	p.put(s, c)
-	return c, p.refuseTaken(ctx, c.Name, c.Subjects)
+	p.addStream(s, c)
+	return c, p.refuseTaken(ctx, c)
 }
 
-// Drops says which limits of a stream drop messages that nobody answered.
+// Drops returns a sentence for each limit by which a stream drops unanswered messages.
 func Drops(c *jetstream.StreamConfig) (notes []string) {
 	if c.MaxAge > 0 {
 		notes = append(notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
@@ -106,38 +106,38 @@ func Drops(c *jetstream.StreamConfig) (notes []string) {
 	return notes
 }
 
-// look finds a part, and refuses one that agents cannot work with and setup cannot change. c is the existing
-// configuration, or the one to create it with.
-func (p *Plan) look(ctx context.Context, x *part) (s *Step, c *jetstream.StreamConfig, isThere bool, err error) {
+// inspect compares a part with the server. It refuses an existing part that agents cannot work with and setup cannot
+// change. c is the existing configuration, or the one to create the part with.
+func (p *Plan) inspect(ctx context.Context, x *part) (s *Step, c *jetstream.StreamConfig, isThere bool, err error) {
 	s = &Step{Kind: x.kind, Name: x.name, Is: x.is}
-	is, err := found(ctx, p.js, x.made.Name)
-	if is == nil || err != nil {
+	existing, err := findStream(ctx, p.js, x.wanted.Name)
+	if existing == nil || err != nil {
 		s.Action = Create
-		return s, &x.made, false, err
+		return s, &x.wanted, false, err
 	}
-	c = &is.CachedInfo().Config
-	for _, no := range []struct {
-		is  bool
-		why string
+	c = &existing.CachedInfo().Config
+	for _, fault := range []struct {
+		isSo bool
+		why  string
 	}{
 		{c.Mirror != nil || len(c.Sources) > 0, "gets its messages from another stream, where what is settled here would stay"},
 		{c.SubjectTransform != nil, "keeps messages under other subjects than they are sent to, which nobody would find there"},
-		{c.Retention != x.made.Retention, "keeps messages by " + strings.ToLower(c.Retention.String()) + ", and not by " + strings.ToLower(x.made.Retention.String())},
+		{c.Retention != x.wanted.Retention, "keeps messages by " + strings.ToLower(c.Retention.String()) + ", and not by " + strings.ToLower(x.wanted.Retention.String())},
 		{c.Storage != jetstream.FileStorage, "is kept in memory, where a restart of the server loses it"},
 		{c.NoAck, "does not acknowledge what is sent, so nobody knows whether it arrived"},
 		{c.PersistMode != jetstream.DefaultPersistMode, "acknowledges messages before they are in its files"},
 		{c.Sealed, "is sealed: nothing can be sent to it, and nothing settled"},
-		{x.name == message.Dead(p.w.Stream) && len(uncovered(x.made.Subjects, c.Subjects)) > 0, "takes " + strings.Join(c.Subjects, ", ") + ", so it is not that of dead letters"},
+		{x.name == message.Dead(p.w.Stream) && len(uncovered(x.wanted.Subjects, c.Subjects)) > 0, "takes " + strings.Join(c.Subjects, ", ") + ", so it is not that of dead letters"},
 	} {
-		if no.is {
-			p.refuse("%s %s %s: use another name with --stream, or remove it if nothing in it is needed", x.kind, x.name, no.why)
+		if fault.isSo {
+			p.refuse("%s %s %s: use another name with --stream, or remove it if nothing in it is needed", x.kind, x.name, fault.why)
 		}
 	}
 	differ(s, p.w.Given["replicas"], "the number of replicas", &c.Replicas, p.w.Replicas)
 	return s, c, true, nil
 }
 
-func (p *Plan) put(s *Step, c *jetstream.StreamConfig) {
+func (p *Plan) addStream(s *Step, c *jetstream.StreamConfig) {
 	p.add(s, func(ctx context.Context) (err error) {
 		if s.Action == Create {
 			_, err = p.js.CreateStream(ctx, *c)
@@ -148,12 +148,13 @@ func (p *Plan) put(s *Step, c *jetstream.StreamConfig) {
 	})
 }
 
-func (p *Plan) refuseTaken(ctx context.Context, stream string, subjects []string) error {
-	for _, subject := range subjects {
+// refuseTaken refuses subjects of a stream that another stream takes.
+func (p *Plan) refuseTaken(ctx context.Context, c *jetstream.StreamConfig) error {
+	for _, subject := range c.Subjects {
 		list := p.js.StreamNames(ctx, jetstream.WithStreamListSubject(subject))
 		for name := range list.Name() {
 			switch {
-			case name == stream:
+			case name == c.Name:
 			case strings.HasPrefix(subject, "$") || strings.HasPrefix(subject, "_"):
 				p.refuse("stream %s takes %s, or some of it, which agents need themselves: use another name with --stream, or take that subject from it", name, subject)
 			default:
@@ -167,7 +168,7 @@ func (p *Plan) refuseTaken(ctx context.Context, stream string, subjects []string
 	return nil
 }
 
-// tooOld refuses 2.12.0 and before: that compares each revision of a batch with that of its last key.
+// tooOld refuses servers up to 2.12.0, which compare each revision of a batch with that of the batch's last key.
 func tooOld(js jetstream.JetStream) error {
 	var v [3]int
 	version := js.Conn().ConnectedServerVersion()
@@ -177,11 +178,10 @@ func tooOld(js jetstream.JetStream) error {
 	return nil
 }
 
+// sides plans the parts beside the stream.
 func (p *Plan) sides(ctx context.Context) error {
 	w := p.w
-	if err := tooOld(p.js); err != nil {
-		p.no = append(p.no, err)
-	}
+	p.refusals = append(p.refusals, tooOld(p.js))
 	results, dead, replies := message.Bucket(w.Stream), message.Dead(w.Stream), message.Replies(w.Stream)
 	for _, x := range []*part{
 		p.bucket(results, "results, kept "+lasting(w.KeepResults), "who was first to settle a message of "+w.Stream, w.KeepResults, "keep-results"),
@@ -196,17 +196,17 @@ func (p *Plan) sides(ctx context.Context) error {
 			MaxAge:   w.KeepResults, AllowRollup: true, AllowDirect: true,
 		}),
 	} {
-		s, c, isThere, err := p.look(ctx, x)
+		s, c, isThere, err := p.inspect(ctx, x)
 		if err == nil && !isThere {
-			err = p.refuseTaken(ctx, c.Name, c.Subjects)
+			err = p.refuseTaken(ctx, c)
 		}
 		if err != nil {
 			return err
 		}
 		keep, own := ResultsFor(c)
-		if wanted, _ := ResultsFor(&x.made); isThere && x.asked != "" {
+		if wanted, _ := ResultsFor(&x.wanted); isThere && x.flag != "" {
 			s.Is = strings.Replace(x.is, lasting(wanted), lasting(keep), 1)
-			if w.Given[x.asked] && keep != wanted {
+			if w.Given[x.flag] && keep != wanted {
 				s.Differs = append(s.Differs, "it keeps them "+lasting(keep)+" and will keep them "+lasting(wanted))
 				keep, s.Is = wanted, x.is
 				x.keepFor(c, keep)
@@ -231,7 +231,7 @@ func (p *Plan) sides(ctx context.Context) error {
 		if c.MaxAge > 0 { // a server refuses a longer window
 			c.Duplicates = min(c.Duplicates, c.MaxAge)
 		}
-		p.put(s, c)
+		p.addStream(s, c)
 	}
 	return nil
 }
