@@ -32,9 +32,9 @@ func (u *Upstream) Drop(ctx context.Context, c Claim) (left string, err error) {
 	return left, nil
 }
 
-// acknowledge sends say for a copy and waits for the confirmation, as DoubleAck does. left says why nothing had to
-// be sent, if the recipient is gone.
-func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left string, err error) {
+// acknowledge sends payload for a copy and waits for the confirmation, as DoubleAck does. left is a sentence if nothing
+// had to be sent, since the recipient is gone.
+func (u *Upstream) acknowledge(ctx context.Context, c Claim, payload string) (left string, err error) {
 	at, err := parseAck(c.Ack)
 	if err != nil {
 		return "", err
@@ -48,8 +48,7 @@ func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left s
 	case !same:
 		return fmt.Sprintf("the stream %s was deleted and made anew since message %s came: there is nothing left to acknowledge", u.stream, c.name()), nil
 	}
-	err = u.tell(ctx, c, say)
-	if err == nil {
+	if err = u.request(ctx, c, payload); err == nil {
 		return "", nil
 	}
 	u.seen.Store(nil)
@@ -59,24 +58,24 @@ func (u *Upstream) acknowledge(ctx context.Context, c Claim, say string) (left s
 	return "", fmt.Errorf("acknowledge it: %w", err)
 }
 
-func (u *Upstream) tell(ctx context.Context, c Claim, say string) error {
+func (u *Upstream) request(ctx context.Context, c Claim, payload string) error {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
-	_, err := u.js.Conn().RequestWithContext(ctx, c.Ack, []byte(say))
+	_, err := u.js.Conn().RequestWithContext(ctx, c.Ack, []byte(payload))
 	return err
 }
 
-// seen is when the stream was made, as the server said it on a connection.
+// seen is when the stream was made, as a server on one connection reported.
 type seen struct {
 	made, asked time.Time
 	connection  uint64
 }
 
-func (u *Upstream) look(ctx context.Context, how ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
+func (u *Upstream) streamInfo(ctx context.Context, options ...jetstream.StreamInfoOpt) (*jetstream.StreamInfo, error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
 	now := &seen{asked: time.Now(), connection: u.js.Conn().Stats().Reconnects}
-	info, err := u.Stream.Info(ctx, how...)
+	info, err := u.Stream.Info(ctx, options...)
 	if errors.Is(err, jetstream.ErrStreamNotFound) {
 		return nil, fmt.Errorf("the stream %s is not there: if somebody deleted it, `%s` makes it anew: %w", u.stream, setup.Command(u.js, u.stream), err)
 	}
@@ -88,13 +87,13 @@ func (u *Upstream) look(ctx context.Context, how ...jetstream.StreamInfoOpt) (*j
 	return info, nil
 }
 
-// sameStream reports whether the stream is the one that the copy came from. In a stream that was made anew, the
-// sequence belongs to another message, which an acknowledgement would lose. The server is not asked again on the same
-// connection within the time that an acknowledgement itself may take to arrive.
+// sameStream reports whether the copy came from the stream as it is now. In a stream that was made anew, the sequence
+// belongs to another message, which an acknowledgement would lose. sameStream does not ask again on the same connection
+// within the time that an acknowledgement itself may take to arrive.
 func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, error) {
 	s := u.seen.Load()
 	if s == nil || s.connection != u.js.Conn().Stats().Reconnects || time.Since(s.asked) >= u.patience {
-		info, err := u.look(ctx)
+		info, err := u.streamInfo(ctx)
 		if err != nil {
 			return false, err
 		}
@@ -103,8 +102,9 @@ func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, 
 	if !at.Timestamp.Before(s.made) {
 		return true, nil
 	}
-	// Or the server's clock was set back: then the message is no older than the stream's first. An agent may not read it.
-	info, err := u.look(ctx)
+	// The server's clock may have been set back: then the message is no older than the stream's first. An agent may not
+	// read the message itself.
+	info, err := u.streamInfo(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", at.Sequence.Stream, u.stream, err)
 	}
@@ -114,24 +114,25 @@ func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, 
 
 // Now returns the server's time, by which messages expire and come due.
 func (u *Upstream) Now(ctx context.Context) (time.Time, error) {
-	info, err := u.look(ctx)
+	info, err := u.streamInfo(ctx)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("ask the server what time it is: %w", err)
 	}
 	return info.TimeStamp, nil
 }
 
-// Gone reports whether a message has left the stream that the claim's copy came from: not if that was made anew. A sequence
-// beyond its last is an earlier stream's. A list of all holes may take megabytes, so it is read only if nothing else tells.
+// Gone reports whether a message has left the stream from which the claim's copy came. It returns false if the stream was
+// made anew. A sequence beyond the stream's last is an earlier stream's. The list of all holes may take megabytes, so Gone
+// reads it only if nothing else tells.
 func (u *Upstream) Gone(ctx context.Context, c Claim, seq uint64) (bool, error) {
 	at, err := parseAck(c.Ack)
 	if err != nil {
 		return false, err
 	}
-	info, err := u.look(ctx, jetstream.WithSubjectFilter(c.Subject))
+	info, err := u.streamInfo(ctx, jetstream.WithSubjectFilter(c.Subject))
 	alone := err == nil && seq == c.After && info.State.Subjects[c.Subject] < 2
 	if err == nil && !alone && info.State.NumDeleted > 0 {
-		info, err = u.look(ctx, jetstream.WithDeletedDetails(true))
+		info, err = u.streamInfo(ctx, jetstream.WithDeletedDetails(true))
 	}
 	if err != nil {
 		return false, fmt.Errorf("look whether message %d is still on the stream %s: %w", seq, u.stream, err)
@@ -157,7 +158,7 @@ func (u *Upstream) consumerGone(ctx context.Context, at *nats.MsgMetadata) (bool
 	return con.CachedInfo().Delivered.Stream < at.Sequence.Stream, nil
 }
 
-// parseAck reads what an acknowledgement subject says of its copy, as the library does for an incoming message.
+// parseAck reads the metadata of a copy from its acknowledgement subject, as the library does for an incoming message.
 func parseAck(subject string) (*nats.MsgMetadata, error) {
 	m := nats.Msg{Reply: subject, Sub: &nats.Subscription{}}
 	at, err := m.Metadata()
@@ -173,7 +174,7 @@ func (u *Upstream) Keep(ctx context.Context, c Claim) error {
 	if _, err := parseAck(c.Ack); err != nil {
 		return fmt.Errorf("keep message %s: %w", c.name(), err)
 	}
-	err := u.tell(ctx, c, ackProgress)
+	err := u.request(ctx, c, ackProgress)
 	if errors.Is(err, nats.ErrNoResponders) {
 		return fmt.Errorf("keep message %s: its consumer does not answer, and may be gone: %w; its entry goes on here", c.name(), err)
 	}

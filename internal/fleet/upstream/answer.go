@@ -45,10 +45,10 @@ func (u *Upstream) Answer(ctx context.Context, c Claim, a Answer) (fate Fate, er
 		}
 		a.Reply = ""
 	}
-	return u.settle(ctx, c, r, a, ackAnswered, func(d *decided) error { return u.reply(ctx, c, a, text, d) })
+	return u.conclude(ctx, c, r, a, ackAnswered, func(d *decided) error { return u.reply(ctx, c, a, text, d) })
 }
 
-// record returns the decision that a claim's message has this outcome. s has what the claim does not say.
+// record returns the decision that a claim's message has this outcome. s has what the claim lacks.
 func (u *Upstream) record(c Claim, s Settled, outcome Word) Record {
 	s.ID, s.Agent, s.EntryID, s.Again, s.Outcome = c.ID, c.Agent, c.entry(), c.Again, outcome
 	return Record{Settled: s, Life: u.life, Stream: c.Stream, Seq: c.Seq, Subject: c.Subject, Copy: c.Copy}
@@ -74,7 +74,7 @@ func Reply(ctx context.Context, js jetstream.JetStream, stream string, a Answer)
 func (u *Upstream) most() int64 { return u.js.Conn().MaxPayload() / 2 }
 
 // keepObject puts text into the object store. The text determines the name, so a second try finds the object. The
-// server has every part before it gets the info, so an info stands for a whole text. The library's own Put does not
+// server has every part before it gets the info, so an info vouches for a whole text. The library's own Put does not
 // wait, and leaves an info without the parts that were refused.
 func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (name string, err error) {
 	sum, size := sha256.New(), int(max(1, min(128<<10, u.most()))) // the client's own default, if the server takes that
@@ -87,10 +87,10 @@ func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (
 			err = fmt.Errorf("put its %d bytes into the object store %s: %w", len(text), info.Bucket, err)
 		}
 	}()
-	looking, cancel := u.within(ctx)
+	brief, cancel := u.within(ctx)
 	defer cancel()
-	is, err := u.Replies.GetInfo(looking, info.Name)
-	if err == nil && is.Size == info.Size {
+	kept, err := u.Replies.GetInfo(brief, info.Name)
+	if err == nil && kept.Size == info.Size {
 		u.reached("object")
 		return info.Name, nil
 	}
@@ -118,14 +118,15 @@ func (u *Upstream) keepObject(ctx context.Context, prefix string, text []byte) (
 // cut returns at most n bytes of s, as valid UTF-8.
 func cut(s string, n int) string { return strings.ToValidUTF8(s[:min(len(s), n)], "") }
 
-// write stores our decision again, with another state. A revision that no longer matches is no error: somebody removed
-// the key, or an earlier try arrived and its answer was lost.
-func (u *Upstream) write(ctx context.Context, c Claim, d *decided) error {
+// rewrite stores our decision again with its new state, and then reaches step. A revision that no longer matches is no
+// error: somebody removed the key, or an earlier try arrived although its confirmation was lost.
+func (u *Upstream) rewrite(ctx context.Context, c Claim, d *decided, step string) error {
 	revision, err := u.put(ctx, c.key(), d.Record, d.revision)
 	if err != nil && !IsOlder(err) {
 		return fmt.Errorf("note its state in the bucket %s: %w", u.Results.Bucket(), err)
 	}
 	d.revision = revision
+	u.reached(step)
 	return nil
 }
 
@@ -157,14 +158,10 @@ func (u *Upstream) reply(ctx context.Context, c Claim, a Answer, text string, d 
 		d.ReplyState = state
 		u.reached("reply")
 	}
-	if err := u.write(ctx, c, d); err != nil {
-		return err
-	}
-	u.reached("reply state")
-	return nil
+	return u.rewrite(ctx, c, d, "reply state")
 }
 
-// send publishes the reply. From the first try, it is in doubt until the server confirms everything sent before.
+// send publishes the reply. From the first try on it is in doubt until the server confirms all that was sent.
 func (u *Upstream) send(ctx context.Context, c Claim, a Answer, text string) (State, error) {
 	if !u.mayReply(c.Reply) {
 		u.replies.Store(c.key(), Refused)
@@ -202,7 +199,8 @@ func (u *Upstream) send(ctx context.Context, c Claim, a Answer, text string) (St
 	return state, nil
 }
 
-// mayReply keeps a producer from having an agent publish for it to the server, the buckets or the dead letters.
+// mayReply refuses a subject through which a producer would have an agent publish to the server, the buckets or the
+// dead letters.
 func (u *Upstream) mayReply(subject string) bool {
 	if strings.HasPrefix(subject, "_hb.") {
 		return message.CanPublish(subject) && strings.HasPrefix(subject, message.ReplySubject(u.stream, ""))

@@ -11,7 +11,7 @@ import (
 // What telling costs beside an acknowledgement alone.
 func BenchmarkTelling(b *testing.B) {
 	for name, tell := range map[string]func(*Upstream, Claim) error{
-		"acknowledgement alone": func(u *Upstream, c Claim) error { return u.tell(b.Context(), c, ackAnswered) },
+		"acknowledgement alone": func(u *Upstream, c Claim) error { return u.request(b.Context(), c, ackAnswered) },
 		"answer without a reply": func(u *Upstream, c Claim) error {
 			c.Reply = ""
 			_, err := u.Answer(b.Context(), c, done("it is done"))

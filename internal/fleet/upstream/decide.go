@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/fleet/setup"
 )
 
+// decided is the decision that counts about a message.
 type decided struct {
 	Record
 	revision uint64
@@ -23,12 +24,12 @@ type decided struct {
 	isOpen   bool // no decision yet: another agent holds the message
 }
 
-// settle decides that r, with the text a, is what became of the claim's message. If this decision counts, settle calls
-// then for what the agent owes because of it, and takes the message off the stream with say. If another agent was
-// first, settle keeps the outcome for people.
-func (u *Upstream) settle(ctx context.Context, c Claim, r Record, a Answer, say string, then func(*decided) error) (Fate, error) {
+// conclude decides that r, with the text a, is what became of the claim's message. If this decision counts, conclude
+// calls then, which does what the agent owes because of it, and takes the message off the stream with payload. If
+// another agent was first, conclude keeps the outcome for people.
+func (u *Upstream) conclude(ctx context.Context, c Claim, r Record, a Answer, payload string, then func(*decided) error) (Fate, error) {
 	var text *Answer
-	if r.Outcome == WasAnswered { // a letter has its own
+	if r.Outcome == WasAnswered { // a dead letter has its text in a stream of its own
 		text = &a
 	}
 	d, err := u.decide(ctx, c, r, text)
@@ -41,15 +42,15 @@ func (u *Upstream) settle(ctx context.Context, c Claim, r Record, a Answer, say 
 			return Fate{}, err
 		}
 	} else {
-		outcome, a.By, say = Superseded, d.Agent, ackAnswered
+		outcome, a.By, payload = Superseded, d.Agent, ackAnswered
 		if _, err := u.put(ctx, message.SupersededKey(c.ID, c.Agent), a, whatever); err != nil {
 			return Fate{}, fmt.Errorf("keep it as superseded by that of %s: %w", d.By(), err)
 		}
 		u.reached("superseded")
 	}
 	left := ""
-	if !d.isOpen { // else it stays on the stream for the agent that holds it
-		if left, err = u.acknowledge(ctx, c, say); err != nil {
+	if !d.isOpen { // an open message stays on the stream for the agent that holds it
+		if left, err = u.acknowledge(ctx, c, payload); err != nil {
 			return Fate{}, err
 		}
 		u.replies.Delete(c.key())
@@ -58,10 +59,10 @@ func (u *Upstream) settle(ctx context.Context, c Claim, r Record, a Answer, say 
 	return Fate{Outcome: outcome, Decision: d.Record, Left: left}, nil
 }
 
-// decide writes r, with its text if any, as the decision about the claim's message, or returns the decision that
-// exists. An agent that no longer holds the message decides nothing.
+// decide writes r, with its text if any, as the decision about the claim's message, or returns an existing decision.
+// An agent that no longer holds the message decides nothing.
 func (u *Upstream) decide(ctx context.Context, c Claim, r Record, text *Answer) (decided, error) {
-	var last uint64 // revision of a decision that no longer holds, since its message was requeued
+	var last uint64 // the revision of a decision that no longer holds, since its message was requeued
 	for range tries {
 		if c.Lease == 0 {
 			s, err := u.stand(ctx, c, false)
@@ -73,7 +74,7 @@ func (u *Upstream) decide(ctx context.Context, c Claim, r Record, text *Answer) 
 			case s.Known == nil && s.Lease == 0:
 				return decided{Record: Record{Settled: Settled{Agent: s.With}}, isOpen: true}, nil
 			}
-			c.Lease = s.Lease // 0 if it was decided; the lines below read the decision
+			c.Lease = s.Lease // 0 if there is a decision, which is read below
 		}
 		if c.Lease > 0 {
 			revision, err := u.commit(ctx, c, r, last, text)
@@ -104,8 +105,8 @@ const Canceled = "canceled"
 // byPerson stands for the agent in a person's decision.
 const byPerson = "heartbeat-nats cancel"
 
-// Held returns the claim of the message with this id that its lease or its decision names, and whether there is one.
-func (u *Upstream) Held(ctx context.Context, id string) (c Claim, is bool, err error) {
+// Held returns a claim for the message that the lease or the decision of this id names, and whether one does.
+func (u *Upstream) Held(ctx context.Context, id string) (c Claim, isNamed bool, err error) {
 	l, _, err := u.lease(ctx, id)
 	if err != nil {
 		return c, false, err
@@ -114,11 +115,11 @@ func (u *Upstream) Held(ctx context.Context, id string) (c Claim, is bool, err e
 	switch {
 	case err != nil:
 	case l != nil && !l.Settled && (known == nil || !known.holds(l.Again)):
-		c.Message, is = message.Message{ID: id, Seq: l.Seq, Stored: l.Stored, Again: l.Again}, true
+		c.Message, isNamed = message.Message{ID: id, Seq: l.Seq, Stored: l.Stored, Again: l.Again}, true
 	case known != nil && known.LetterState != Requeued:
-		c.Message, is = message.Message{ID: id, Seq: known.Seq, Again: known.Again}, true
+		c.Message, isNamed = message.Message{ID: id, Seq: known.Seq, Again: known.Again}, true
 	}
-	return c, is, err
+	return c, isNamed, err
 }
 
 // Cancel decides that a message is dead, whoever holds it. known is an earlier decision, or nil. with is the agent
@@ -155,8 +156,8 @@ func (u *Upstream) Cancel(ctx context.Context, c Claim) (known *Record, with str
 	return nil, "", fmt.Errorf("cancel the message %q: %w: try again", c.ID, errChangesHands)
 }
 
-// commit writes a decision, with its text or the end of the lease. It writes both if lease and decision still have
-// these revisions, else nothing. An answer ends the lease, too, where that is kept longer than the decision.
+// commit writes a decision, with its text or the end of the lease. It writes all or nothing: all if lease and decision
+// still have these revisions. An answer ends the lease too if that is kept longer than the decision.
 func (u *Upstream) commit(ctx context.Context, c Claim, r Record, last uint64, text *Answer) (revision uint64, err error) {
 	var batch []*nats.Msg
 	add := func(key string, v any, last uint64) {
@@ -183,7 +184,7 @@ func (u *Upstream) commit(ctx context.Context, c Claim, r Record, last uint64, t
 	return u.publishBatch(ctx, batch)
 }
 
-// Headers of a batch, which a server takes whole or not at all.
+// Headers of a batch, which a server accepts whole or not at all.
 const (
 	headerBatch    = "Nats-Batch-Id"
 	headerSequence = "Nats-Batch-Sequence"
@@ -193,7 +194,7 @@ const (
 // codeIncomplete is the code of a server that could not store a part of a batch.
 const codeIncomplete = jetstream.ErrorCode(server.JSAtomicPublishIncompleteBatchErr)
 
-// publishBatch publishes a batch and returns the sequence of its last message, with which the server takes all.
+// publishBatch publishes a batch, and returns the sequence of its last message, with which the server accepts all.
 func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (sequence uint64, err error) {
 	id, last := nuid.Next(), batch[len(batch)-1]
 	last.Header.Set(headerCommit, "1")
@@ -206,13 +207,12 @@ func (u *Upstream) publishBatch(ctx context.Context, batch []*nats.Msg) (sequenc
 			return 0, err
 		}
 	}
-	var said *jetstream.APIError
-	switch {
-	case !errors.As(err, &said):
-	case said.ErrorCode == jetstream.ErrorCode(server.JSAtomicPublishDisabledErr):
-		err = fmt.Errorf("it takes one key at a time: `%s` changes that: %w", setup.Command(u.js, u.stream), said)
-	case said.ErrorCode == codeIncomplete:
-		err = fmt.Errorf("the server did not take a part of it, as with a full disk, a limit of the account or a right that is missing: %w", said)
+	refusal, _ := errors.AsType[*jetstream.APIError](err)
+	switch errorCode(err) {
+	case jetstream.ErrorCode(server.JSAtomicPublishDisabledErr):
+		err = fmt.Errorf("it takes one key at a time: `%s` changes that: %w", setup.Command(u.js, u.stream), refusal)
+	case codeIncomplete:
+		err = fmt.Errorf("the server did not take a part of it, as with a full disk, a limit of the account or a right that is missing: %w", refusal)
 	}
 	return sequence, err
 }

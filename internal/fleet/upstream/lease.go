@@ -25,7 +25,7 @@ type Lease struct {
 	// Attempt is the agent's attempt, from 1. Without an agent it counts the attempts so far.
 	Attempt int `json:"attempt"`
 	// Settled says that the same step decided about the message. Where results are kept as long as leases, an answer
-	// leaves its lease as it is: the decision counts before the lease.
+	// leaves its lease as it is: the decision takes precedence over the lease.
 	Settled bool `json:"settled,omitempty"`
 }
 
@@ -34,14 +34,14 @@ const tries = 10
 
 var errChangesHands = errors.New("its lease changes hands all the time")
 
-// Standing is how an agent stands to a message.
+// Standing is whether an agent holds a message, and who does otherwise.
 type Standing struct {
-	// Lease is the revision of its lease, 0 if the agent does not hold the message.
+	// Lease is the revision of the message's lease, 0 if the agent does not hold the message.
 	Lease   uint64
 	Attempt int
 	// Known is the decision, or nil if there is none. It has no outcome if the decision is no longer kept.
 	Known *Record
-	// With is the other agent that holds the message, or "". Rest is for how long it stays with that agent at least.
+	// With is the other agent that holds the message, or "". Rest is how long at least that agent keeps it.
 	With string
 	Rest time.Duration
 	// Twin says that an earlier message with the same id is still open.
@@ -51,8 +51,8 @@ type Standing struct {
 // Take takes the lease of a message that came, also from the holder of an older copy.
 func (u *Upstream) Take(ctx context.Context, c Claim) (Standing, error) { return u.ask(ctx, c, true) }
 
-// Stand returns how the agent stands to a message that it has a claim on. If the message is on the stream but its
-// lease is no longer kept, Stand makes the lease anew.
+// Stand returns whether the agent still holds a message on which it has a claim. If the message is on the stream but
+// its lease is no longer kept, Stand makes the lease anew.
 func (u *Upstream) Stand(ctx context.Context, c Claim) (Standing, error) { return u.ask(ctx, c, false) }
 
 func (u *Upstream) ask(ctx context.Context, c Claim, takes bool) (s Standing, err error) {
@@ -66,21 +66,21 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 	for n := range tries {
 		var l *Lease
 		var revision uint64
-		if n > 0 || !takes || c.Copy > 1 { // a message that never came before has none
+		if n > 0 || !takes || c.Copy > 1 { // the first copy of a message has no lease
 			if l, revision, err = u.lease(ctx, c.ID); err != nil {
 				return s, err
 			}
 		}
-		attempt, is, err := u.judge(ctx, c, l, revision, takes)
+		attempt, found, err := u.judge(ctx, c, l, revision, takes)
 		if attempt == 0 || err != nil {
-			return is, err
+			return found, err
 		}
 		next := leaseOf(c)
 		next.Agent, next.Attempt = c.Agent, attempt
 		revision, err = u.put(ctx, message.LeaseKey(c.ID), next, revision)
 		switch {
-		case err == nil && (l == nil || l.Agent == "") && !u.lately(c):
-			// Before it had a lease, it may have been settled and forgotten.
+		case err == nil && (l == nil || l.Agent == "") && !u.isRecent(c):
+			// The message may have been settled before, and its lease and decision forgotten.
 			gone, err := u.Gone(ctx, c, c.Seq)
 			if err != nil || !gone {
 				return Standing{Lease: revision, Attempt: attempt}, err
@@ -88,7 +88,7 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 			return Standing{Known: new(Record)}, nil
 		case err == nil:
 			u.reached("lease")
-			if l != nil && l.Agent != "" { // who may have answered since, which leaves the lease as it was
+			if l != nil && l.Agent != "" { // that agent may have answered since, which leaves the lease as it was
 				if known, err := u.Known(ctx, c); err != nil || known != nil {
 					return Standing{Known: known}, err
 				}
@@ -101,14 +101,14 @@ func (u *Upstream) stand(ctx context.Context, c Claim, takes bool) (s Standing, 
 	return s, errChangesHands
 }
 
-// judge returns how the agent stands to a message with lease l, nil if it has none. attempt is the number under which
-// the agent may take the lease, or 0 if it may not or need not.
+// judge returns the agent's standing by the message's lease l, which may be nil. attempt is the number under which the
+// agent may take the lease, or 0 if it may not or need not.
 func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64, takes bool) (attempt int, s Standing, err error) {
 	same := l != nil && l.Seq == c.Seq && l.Again == c.Again
 	switch {
 	case l == nil && takes && c.Copy <= 1:
 		return 1, s, nil
-	case same && !l.Settled && l.Agent == c.Agent && !takes && !c.Taken.IsZero(): // else it may come from a backup
+	case same && !l.Settled && l.Agent == c.Agent && !takes && !c.Taken.IsZero(): // an older claim may come from a backup
 		return 0, Standing{Lease: revision, Attempt: l.Attempt}, nil
 	}
 	if known, err := u.Known(ctx, c); err != nil || known != nil {
@@ -143,8 +143,8 @@ func (u *Upstream) judge(ctx context.Context, c Claim, l *Lease, revision uint64
 	return l.Attempt + 1, s, nil
 }
 
-// lease reads the lease of a message, nil if there is none, and the revision that the next lease has to name. A lease
-// that cannot be read counts as settled: the decision, or the message on the stream, says whether the message is open.
+// lease reads the lease of a message, nil if there is none, and the revision that the next lease has to name. An
+// unreadable lease counts as settled: the decision, or the message on the stream, shows whether the message is open.
 func (u *Upstream) lease(ctx context.Context, id string) (l *Lease, revision uint64, err error) {
 	value, revision, err := u.read(ctx, message.LeaseKey(id))
 	if value == nil || err != nil {
@@ -156,41 +156,42 @@ func (u *Upstream) lease(ctx context.Context, id string) (l *Lease, revision uin
 	return l, revision, nil
 }
 
-// leaseOf returns the lease of a claim, held by nobody.
+// leaseOf returns the lease of a claim's message, held by nobody.
 func leaseOf(c Claim) Lease {
 	return Lease{ID: c.ID, Seq: c.Seq, Copy: c.Copy, Again: c.Again, Stored: c.Stored, Attempt: c.Attempt}
 }
 
-// lately reports whether a message came so recently that an earlier decision about it is still kept.
-func (u *Upstream) lately(c Claim) bool {
-	return u.fence == 0 || max(time.Since(c.Taken), time.Since(c.Taken.Round(0))) < u.fence // also if the machine slept
+// isRecent reports whether a message came so recently that an earlier lease of it is still kept. The time that the
+// machine slept counts.
+func (u *Upstream) isRecent(c Claim) bool {
+	return u.fence == 0 || max(time.Since(c.Taken), time.Since(c.Taken.Round(0))) < u.fence
 }
 
-// GiveBack returns the claim's message to the stream, which hands it out again after delay. It counts as an attempt
-// only if one was used up. left says why the stream need not be told, as in [Fate].
+// GiveBack returns the claim's message to the stream, which hands it out again after delay. That costs an attempt only
+// if the claim's was used. left is a sentence if the stream need not be told, as in [Fate].
 func (u *Upstream) GiveBack(ctx context.Context, c Claim, delay time.Duration) (left string, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("give message %s back to the stream %s: %w; it will be tried again, and comes back without it once its time is over", c.name(), u.stream, err)
 		}
 	}()
-	if with, err := u.free(ctx, c); err != nil || with != "" {
-		return with, err
+	if left, err := u.free(ctx, c); err != nil || left != "" {
+		return left, err
 	}
 	u.reached("freed")
-	say := ackNak
+	payload := ackNak
 	if delay > 0 {
-		say = fmt.Sprintf(`%s {"delay": %d}`, ackNak, delay.Nanoseconds())
+		payload = fmt.Sprintf(`%s {"delay": %d}`, ackNak, delay.Nanoseconds())
 	}
-	if left, err = u.acknowledge(ctx, c, say); err == nil {
+	if left, err = u.acknowledge(ctx, c, payload); err == nil {
 		u.reached("settled")
 	}
 	return left, err
 }
 
-// free releases the lease for whoever gets the message next. with says that somebody else has it: acknowledging
-// this copy would take the message from them.
-func (u *Upstream) free(ctx context.Context, c Claim) (with string, err error) {
+// free releases the lease for whoever gets the message next. left is a sentence if the message is no longer this
+// agent's: to acknowledge this copy would take the message from another agent.
+func (u *Upstream) free(ctx context.Context, c Claim) (left string, err error) {
 	for range tries {
 		if c.Lease == 0 {
 			return "", nil
@@ -202,15 +203,15 @@ func (u *Upstream) free(ctx context.Context, c Claim) (with string, err error) {
 		if _, err = u.put(ctx, message.LeaseKey(c.ID), next, c.Lease); !IsOlder(err) {
 			break
 		}
-		switch is, wrong := u.stand(ctx, c, false); {
+		switch s, wrong := u.stand(ctx, c, false); {
 		case wrong != nil:
 			return "", wrong
-		case is.Known != nil:
+		case s.Known != nil:
 			return "it was settled meanwhile", nil
-		case is.With != "":
-			return "it is with agent " + is.With + " by now", nil
+		case s.With != "":
+			return "it is with agent " + s.With + " by now", nil
 		default:
-			c.Lease = is.Lease // 0 if an earlier life freed it
+			c.Lease = s.Lease // 0 if an earlier life freed it
 		}
 	}
 	if err != nil {

@@ -34,38 +34,38 @@ const (
 	lockPatience = 50 * time.Millisecond
 )
 
-// Binding says which agent works on the inbox, and for what.
+// Binding says which agent works on the inbox, and for which subject of which stream.
 type Binding struct {
 	Agent   string `json:"agent"`
 	Stream  string `json:"stream"`
 	Subject string `json:"subject"`
 }
 
-// Claim is a message that the agent holds: the latest copy that came.
+// Claim is a message that the agent holds, with the data of its latest copy.
 type Claim struct {
 	message.Message
 	// Agent is the agent's name, unique in its stream.
 	Agent string `json:"-"`
-	// Appended is the copy that the entry was made from.
+	// Appended is the copy from which the entry was made.
 	Appended uint64 `json:"appended"`
-	// Lease is the revision of the message's [Lease]. It is 0 if the agent does not hold it, as in the ledger of a
-	// release without leases. Attempt counts from 1.
+	// Lease is the revision of the message's [Lease]. It is 0 if the agent does not hold the lease, as in the ledger
+	// of a release without leases. Attempt counts from 1.
 	Lease   uint64    `json:"lease,omitempty"`
 	Attempt int       `json:"attempt,omitempty"`
 	At      time.Time `json:"at"`
-	// Taken is when this life of the agent asked for the message, or zero for a message of an earlier life.
+	// Taken is when this life of the agent asked for the message. It is zero for a message of an earlier life.
 	Taken time.Time `json:"-"`
-	// Refused is why the message cannot be an entry, or may no longer be one. The claim has no entry then, and
+	// Refused is why the message cannot become an entry, or may no longer be one. The claim then has no entry, and
 	// Detail goes into the dead letter.
 	Refused string `json:"refused,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	// Payload is for the message's dead letter, where the entry cannot supply it.
 	Payload []byte `json:"payload,omitempty"`
-	// Hash is the entry's entry_id if the inbox already had the entry, which then is not from the copy Appended.
+	// Hash is the entry's entry_id if the inbox already had the entry, so that it is not from the copy Appended.
 	Hash string `json:"entry_id,omitempty"`
-	// GivingBack says until when the message should wait on the server. Its entry was or is being taken back.
+	// GivingBack is until when the message should wait on the server. Its entry was or is being taken back.
 	GivingBack *time.Time `json:"giving_back,omitempty"`
-	// Used says that a session of the agent's used up an attempt before that.
+	// Used says that a session used up the attempt before the message was given back.
 	Used bool `json:"used,omitempty"`
 }
 
@@ -112,8 +112,8 @@ type state struct {
 	Launcher *Launcher `json:"launcher,omitempty"`
 }
 
-// Launcher is a process that the agent started, and that outlives a killed agent. Boot, Namespace and Start tell it
-// from other processes with its number: see package machine.
+// Launcher is a process that the agent started, and that outlives a killed agent. Boot, Namespace and Start tell the
+// process from others with its number: see package machine.
 type Launcher struct {
 	PID       int    `json:"pid"`
 	Boot      string `json:"boot,omitempty"`
@@ -204,7 +204,7 @@ func (s *state) check(mine state) error {
 // Identity tells this ledger from every other on this machine.
 func (l *Ledger) Identity() string { return l.lock.Identity() }
 
-// IsHere reports whether the agent with this ledger identity was the last to work on the inbox, on this machine.
+// IsHere reports whether the inbox is on this machine, and the ledger with this identity lies beside it.
 func IsHere(inbox, identity string) bool {
 	lock, err := disk.OpenRead(filepath.Join(filepath.Dir(inbox), LockName))
 	if err != nil {
@@ -214,7 +214,7 @@ func IsHere(inbox, identity string) bool {
 	return identity != "" && lock.Identity() == identity
 }
 
-// now returns the state, whose claims are never changed in place.
+// now returns the state. Its claims are never changed in place.
 func (l *Ledger) now() state {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -261,8 +261,9 @@ func (l *Ledger) Drop(entry string) error {
 	return l.change("note that the agent no longer holds "+strconv.Quote(entry), func(s *state) { s.drop(entry) })
 }
 
-// Forget is [Ledger.Drop] for a claim that is settled upstream. The file follows with the next change or with
-// Flush. Settling again after a kill changes nothing, and an extra write is what a fast agent would wait for most.
+// Forget is [Ledger.Drop] for a claim about which the stream was told. The file follows with the next change or with
+// [Ledger.Flush]. To tell the stream again after a kill changes nothing, and a fast agent would wait longest for an
+// extra write.
 func (l *Ledger) Forget(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,7 +294,7 @@ func (l *Ledger) Launched(by Launcher) error {
 	return l.change("note which launcher the agent started", func(s *state) { s.Launcher = &by })
 }
 
-// change writes the state as f makes it, unless f changes nothing.
+// change applies f to the state and writes it, unless f changes nothing.
 func (l *Ledger) change(what string, f func(*state)) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -330,7 +331,7 @@ func (l *Ledger) write(s state) error {
 	return nil
 }
 
-// Close lets another agent work on the inbox. That agent settles again what could not be removed from the file.
+// Close lets another agent work on the inbox. That agent tells the stream again of claims that remain in the file.
 func (l *Ledger) Close() error { return errors.Join(l.Flush(), l.lock.Release()) }
 
 func (s *state) drop(entry string) {

@@ -21,16 +21,16 @@ const (
 	HeaderReason   = "Heartbeat-Reason"   // an [inbox.Reason], or "max deliver"
 	HeaderDetail   = "Heartbeat-Detail"   // what failed
 	HeaderAttempts = "Heartbeat-Attempts" // deliveries to a session
-	HeaderCopies   = "Heartbeat-Copies"   // how often the consumer handed it out
-	HeaderHistory  = "Heartbeat-History"  // one for each line of [Letter.History]
-	HeaderHeader   = "Heartbeat-Header"   // NAME:VALUE, one for each of [Letter.Headers]
+	HeaderCopies   = "Heartbeat-Copies"   // how often the consumer handed the message out
+	HeaderHistory  = "Heartbeat-History"  // repeated for each line of [Letter.History]
+	HeaderHeader   = "Heartbeat-Header"   // repeated for each of [Letter.Headers]
 )
 
 const (
 	maxHistory = 50
 	maxLine    = 1 << 10
 	maxDetail  = 4 << 10
-	// maxHeader limits all headers, in bytes. A server takes 64 KiB.
+	// maxHeader limits all headers, in bytes. A server accepts 64 KiB.
 	maxHeader = 40 << 10
 )
 
@@ -48,25 +48,20 @@ func (u *Upstream) Dead(ctx context.Context, c Claim, l Letter) (fate Fate, err 
 	}
 	l.Settled = r.Settled
 	l.Detail = cut(l.Detail, maxDetail)
-	say := strings.TrimSpace(ackTerm + " " + cut(words.Line(l.Reason), maxLine))
-	return u.settle(ctx, c, r, l.Answer, say, func(d *decided) error {
+	payload := strings.TrimSpace(ackTerm + " " + cut(words.Line(l.Reason), maxLine))
+	return u.conclude(ctx, c, r, l.Answer, payload, func(d *decided) error {
 		if d.LetterState != Sending { // kept, or requeued since
 			return nil
 		}
-		err := u.publishLetter(ctx, c, l, d)
-		if err != nil {
+		if err := u.publishLetter(ctx, c, l, d); err != nil {
 			return err
 		}
 		d.LetterState = Kept
-		err = u.write(ctx, c, d)
-		if err == nil {
-			u.reached("letter state")
-		}
-		return err
+		return u.rewrite(ctx, c, d, "letter state")
 	})
 }
 
-// letters counts the letters with a message's id. An older one is about another message if its decision is forgotten.
+// letters counts the letters with a message's id. A letter whose decision is forgotten is about another message.
 func (u *Upstream) letters(ctx context.Context, c Claim) (*uint64, error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
@@ -78,8 +73,8 @@ func (u *Upstream) letters(ctx context.Context, c Claim) (*uint64, error) {
 	return new(info.State.Subjects[subject]), nil
 }
 
-// publishLetter puts the letter of a decision into its stream, unless a former life did. The server drops a second one
-// that comes within its window, before the first is counted. Decisions of an earlier release have no count.
+// publishLetter puts the letter of a decision into its stream, unless an earlier life did. The server drops a repeated
+// letter within its window, in which the first may not be counted yet. Decisions of an earlier release have no count.
 func (u *Upstream) publishLetter(ctx context.Context, c Claim, l Letter, d *decided) error {
 	if there, err := u.letters(ctx, c); err != nil || d.Letters != nil && *there > *d.Letters {
 		return err
@@ -120,18 +115,16 @@ func letterOf(c Claim, l Letter, room int) *nats.Msg {
 		m.Header.Set(message.HeaderAgain, strconv.Itoa(c.Again))
 	}
 	room -= m.Size() - len(m.Data)
-	for _, line := range l.History[:min(len(l.History), maxHistory)] {
-		line = cut(words.Line(line), maxLine)
-		if room -= len(HeaderHistory) + len(": \r\n") + len(line); room < 0 {
-			break
+	add := func(name, line string) {
+		if room -= len(name) + len(": \r\n") + len(line); room >= 0 {
+			m.Header.Add(name, line)
 		}
-		m.Header.Add(HeaderHistory, line)
+	}
+	for _, line := range l.History[:min(len(l.History), maxHistory)] {
+		add(HeaderHistory, cut(words.Line(line), maxLine))
 	}
 	for _, line := range l.Headers {
-		if room -= len(HeaderHeader) + len(": \r\n") + len(line); room < 0 {
-			break
-		}
-		m.Header.Add(HeaderHeader, string(line))
+		add(HeaderHeader, string(line))
 	}
 	return m
 }

@@ -19,7 +19,7 @@ const (
 	Superseded  Word = "superseded"
 )
 
-// State says how far a reply or a dead letter has come.
+// State is how far a reply or a dead letter has come.
 type State string
 
 // The states. A reply that is Sending belongs to an agent that lives or was killed. The next life of that agent
@@ -40,7 +40,7 @@ type Settled struct {
 	ID      string `json:"id"`
 	Agent   string `json:"agent"`
 	EntryID string `json:"entry_id,omitempty"`
-	// Again is [Claim.Again]. A decision that the message is dead counts until the message is requeued.
+	// Again counts the requeues before. A decision that the message is dead holds until the message is requeued.
 	Again     int       `json:"again,omitempty"` // how often it was requeued
 	Outcome   Word      `json:"outcome"`
 	Reason    string    `json:"reason,omitempty"` // of a dead letter
@@ -55,14 +55,14 @@ type Settled struct {
 // so that every agent may read it; the text is in an [Answer].
 type Record struct {
 	Settled
-	Life        string  `json:"life"` // which run of the agent
+	Life        string  `json:"life"` // identifies the run of the agent
 	Stream      string  `json:"stream"`
 	Seq         uint64  `json:"seq"`
 	Subject     string  `json:"subject,omitempty"`
 	Copy        uint64  `json:"copy,omitempty"`
 	ReplyState  State   `json:"reply_state,omitempty"`
 	LetterState State   `json:"letter_state,omitempty"` // as "reply_state"
-	Letters     *uint64 `json:"letters,omitempty"`      // earlier ones
+	Letters     *uint64 `json:"letters,omitempty"`      // how many letters the id had before
 }
 
 // ParseRecord reads a decision. It fails unless the outcome is answered or dead.
@@ -77,27 +77,26 @@ func ParseRecord(value []byte) (*Record, error) {
 	return &r, nil
 }
 
-// holds reports whether the decision counts for a message that was requeued again times.
+// holds reports whether the decision still holds for a message that was requeued again times.
 func (r Record) holds(again int) bool { return r.Outcome != WasDead || r.Again >= again }
 
-// Answer is the text of an outcome, under [message.AnswerKey], or [message.SupersededKey] if it came second.
+// Answer is the text of an outcome, under [message.AnswerKey], or under [message.SupersededKey] if it was not the first.
 type Answer struct {
 	Settled
 	Detail string `json:"detail,omitempty"` // of a dead letter: what failed, if known
 	Reply  string `json:"reply"`            // of an answer, any length
 	// Object names the reply in [message.Replies] if it is too long for a message. Reply is empty then.
 	Object string `json:"object,omitempty"`
-	// By is the agent that was first, if it was another.
+	// By is the agent that was first, if that was another.
 	By string `json:"by,omitempty"`
 }
 
 // ParseAnswer reads the text of an outcome.
-func ParseAnswer(value []byte) (Answer, error) {
-	var a Answer
-	if err := json.Unmarshal(value, &a); err != nil {
-		return a, fmt.Errorf("read an answer: %w", err)
+func ParseAnswer(value []byte) (a Answer, err error) {
+	if err = json.Unmarshal(value, &a); err != nil {
+		err = fmt.Errorf("read an answer: %w", err)
 	}
-	return a, nil
+	return a, err
 }
 
 // Answered returns the outcome of an entry that was answered.
@@ -108,14 +107,14 @@ func Answered(r inbox.Result) Answer {
 	}
 }
 
-// Letter is a dead letter with what it takes to try the message again.
+// Letter is a dead letter, with all that sending its message again requires.
 type Letter struct {
 	Answer
-	// Payload is the message's. The inbox's dead letter has only the text, and none that was too long for a line.
+	// Payload is the message's. The inbox's dead letter has only the text, and no text that was too long for a line.
 	Payload []byte
 	// Headers are the sender's own headers as lines NAME:VALUE.
 	Headers [][]byte
-	// History says what happened to the message, a line each. The first 50 are sent, 1 KB of each and 40 KB of all.
+	// History has a line for each thing that happened to the message. At most 50 are sent, 1 KiB of each, 40 KiB in all.
 	History []string
 }
 
@@ -133,7 +132,7 @@ func Failed(d inbox.DeadLetter) Letter {
 	return l
 }
 
-// By says in a sentence who decided: an agent, a person, or somebody whose decision is no longer kept.
+// By names, within a sentence, who decided: an agent, a person, or somebody whose decision is no longer kept.
 func (r Record) By() string {
 	switch {
 	case r.Agent == "":
@@ -148,9 +147,9 @@ func (r Record) By() string {
 type Fate struct {
 	// Outcome is what this agent's outcome counts as.
 	Outcome Word
-	// Decision is the one that counts. It is another agent's if Outcome is [Superseded].
+	// Decision is the decision that counts. It is another agent's if Outcome is [Superseded].
 	Decision Record
-	// Left is a sentence if the message could not be taken off the stream and need not be: the stream or its
-	// consumer was made anew. A new consumer hands the message out again, and its agent finds it settled.
+	// Left is a sentence if the message could not be taken off the stream and need not be, since the stream or its
+	// consumer was made anew. A new consumer hands the message out again, and its agent sees the decision.
 	Left string
 }

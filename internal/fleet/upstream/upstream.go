@@ -1,5 +1,5 @@
-// Package upstream is what an agent owes the stream: the ledger of the messages that it holds, and how it tells
-// what became of their entries. An entry is answered, becomes a dead letter, or is given back.
+// Package upstream keeps the ledger of the messages that an agent holds, and tells the stream what became of their
+// entries: an entry is answered, becomes a dead letter, or is given back.
 //
 // The ledger is the file .nats-agent.json beside the inbox. The lock .nats-lock keeps an inbox to one agent. A
 // claim is written and synced before its entry is appended, and dropped once the server knows what became of the
@@ -15,7 +15,7 @@
 //	given back  lease to nobody -> nak
 //
 // Any step can be the last before a kill. The agent's next life makes the same call with the [Claim] from its
-// ledger, and goes on where the last one ended: there is one decision, at most one reply, and one dead letter.
+// ledger, and continues where the last life ended: there is one decision, at most one reply, and one dead letter.
 // After an error the step is unconfirmed: keep the claim and call again.
 package upstream
 
@@ -41,27 +41,28 @@ import (
 	"heartbeat/internal/words"
 )
 
-// patience limits one step. A half-open connection looks like a server that thinks.
+// patience limits one step. A half-open connection looks like a slow server.
 const patience = 10 * time.Second
 
 // Upstream tells a stream of outcomes. Calls may run concurrently, but not for the same message.
 type Upstream struct {
 	*setup.Layout
-	// Rest says for how long at least a message stays with the agent of its lease, although the server has handed
-	// out another copy. Without it, the message goes to whoever has the newest copy.
+	// Rest returns for how long at least a message stays with the agent of its lease, although the server has handed
+	// out a newer copy. Without Rest, the message goes to whoever has the newest copy.
 	Rest func(ctx context.Context, l Lease, copy uint64) (time.Duration, error)
 
 	js       jetstream.JetStream
 	stream   string
 	life     string
-	results  jetstream.Stream // below the bucket of results
-	fence    time.Duration    // how long it is known who settled a message, 0 for ever
-	keeps    atomic.Int64     // how long all else is kept, in nanoseconds, 0 for as long as that
+	results  jetstream.Stream // of the bucket of results
+	fence    time.Duration    // how long leases are kept, 0 for ever
+	keeps    atomic.Int64     // how long all else is kept, in nanoseconds, 0 for as long as leases
 	patience time.Duration
-	// reached is called after each step of a call: [TestOnlyStep], or a test's own that ends the call as a kill does.
+	// reached is called after each step of a call: [TestOnlyStep], or a test's own function that ends the call as a
+	// kill does.
 	reached func(step string)
 
-	replies sync.Map // by key, a State: what became of a reply in this life, until it is written down
+	replies sync.Map // by key, a State: what became of a reply in this life, until the decision says so
 	seen    atomic.Pointer[seen]
 }
 
@@ -83,7 +84,7 @@ func Open(ctx context.Context, js jetstream.JetStream, stream string) (*Upstream
 	return u, nil
 }
 
-// decision reads the decision about a message, nil if there is none, and the revision that another one has to name.
+// decision reads the decision about a message, nil if there is none, and the revision that the next one has to name.
 func (u *Upstream) decision(ctx context.Context, id string) (*Record, uint64, error) {
 	value, revision, err := u.read(ctx, message.Key(id))
 	if value == nil || err != nil {
@@ -96,7 +97,7 @@ func (u *Upstream) decision(ctx context.Context, id string) (*Record, uint64, er
 	return r, revision, nil
 }
 
-// Known returns the decision that holds about a claim's message, nil if there is none.
+// Known returns the decision about a claim's message that still holds, or nil.
 func (u *Upstream) Known(ctx context.Context, c Claim) (*Record, error) {
 	known, _, err := u.decision(ctx, c.ID)
 	if known != nil && !known.holds(c.Again) {
@@ -106,7 +107,7 @@ func (u *Upstream) Known(ctx context.Context, c Claim) (*Record, error) {
 }
 
 // read returns the value of a key of the bucket of results, nil if there is none, and the revision that the next value
-// has to name: the one that the key has, or under which somebody removed it, or 0.
+// has to name: that of the value or of its removal, or 0.
 func (u *Upstream) read(ctx context.Context, key string) (value []byte, revision uint64, err error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
@@ -125,7 +126,7 @@ func (u *Upstream) read(ctx context.Context, key string) (value []byte, revision
 // whatever makes put overwrite any revision.
 const whatever = math.MaxUint64
 
-// put writes the value of a key of the bucket of results whose last revision is last, 0 for none.
+// put writes a key of the bucket of results if its last revision is last, 0 for none.
 func (u *Upstream) put(ctx context.Context, key string, v any, last uint64) (revision uint64, err error) {
 	m, err := u.keyed(key, v, last)
 	if err != nil {
@@ -134,7 +135,7 @@ func (u *Upstream) put(ctx context.Context, key string, v any, last uint64) (rev
 	return u.publish(ctx, m)
 }
 
-// publish returns the sequence under which the server keeps m.
+// publish publishes m, and returns the sequence under which the server keeps it.
 func (u *Upstream) publish(ctx context.Context, m *nats.Msg) (uint64, error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
@@ -152,14 +153,14 @@ func (u *Upstream) keyed(key string, v any, last uint64) (*nats.Msg, error) {
 	if last != whatever {
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(last, 10))
 	}
-	if _, is := v.(Lease); !is && u.keeps.Load() > 0 {
+	if _, isLease := v.(Lease); !isLease && u.keeps.Load() > 0 {
 		m.Header.Set(jetstream.MsgTTLHeader, time.Duration(u.keeps.Load()).String())
 	}
 	return m, err
 }
 
-// KeySubject returns where the value of a key is published. A leaf node passes on the keys of another domain only below
-// the subjects of its JetStream.
+// KeySubject returns the subject to publish the value of a key to. A leaf node passes on the keys of another domain
+// only below the subjects of its JetStream.
 func KeySubject(js jetstream.JetStream, bucket, key string) string {
 	api := strings.TrimSuffix(js.Options().APIPrefix, ".") + "."
 	if api == "." || api == jetstream.DefaultAPIPrefix {
@@ -173,17 +174,23 @@ func keptAt(bucket, key string) string { return "$KV." + bucket + "." + key }
 
 // IsOlder reports whether a write failed because its expected revision or sequence is no longer the last.
 func IsOlder(err error) bool {
-	var refused *jetstream.APIError
+	code := errorCode(err)
 	return errors.Is(err, jetstream.ErrKeyExists) || errors.Is(err, jetstream.ErrKeyRevisionMismatch) ||
-		errors.As(err, &refused) && (refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence ||
-			refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequenceConstant)
+		code == jetstream.JSErrCodeStreamWrongLastSequence || code == jetstream.JSErrCodeStreamWrongLastSequenceConstant
+}
+
+// errorCode returns the code of a server's refusal, or 0.
+func errorCode(err error) jetstream.ErrorCode {
+	if refusal, is := errors.AsType[*jetstream.APIError](err); is {
+		return refusal.ErrorCode
+	}
+	return 0
 }
 
 // unanswered explains a silence where a part of the layout should answer.
 func (u *Upstream) unanswered(err error) error {
-	var said *jetstream.APIError
-	if errors.As(err, &said) && said.ErrorCode == jetstream.ErrorCode(server.JSMessageTTLDisabledErr) {
-		u.keeps.Store(0) // the bucket was made anew, and keeps everything as long as itself: the next try goes by that
+	if errorCode(err) == jetstream.ErrorCode(server.JSMessageTTLDisabledErr) {
+		u.keeps.Store(0) // the bucket was made anew, and keeps all keys equally long: the next try goes by that
 	}
 	if !errors.Is(err, nats.ErrNoResponders) && !errors.Is(err, jetstream.ErrNoStreamResponse) && !errors.Is(err, jetstream.ErrStreamNotFound) {
 		return err
@@ -198,14 +205,14 @@ func (u *Upstream) within(ctx context.Context) (context.Context, context.CancelF
 // TestOnlyStep is called after each step, for tests that kill the process there.
 var TestOnlyStep = func(string) {}
 
-// refused adds why a silent server may not have answered: a server reports refusals beside the request.
+// refused adds why a server may not have answered: a server reports refusals beside the request.
 func (u *Upstream) refused(err error) error {
-	var said *jetstream.APIError
-	silent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout) || errors.As(err, &said) && said.ErrorCode == codeIncomplete
-	if last := u.js.Conn().LastError(); silent && errors.Is(last, nats.ErrPermissionViolation) {
+	isSilent := errors.Is(err, context.DeadlineExceeded) || errors.Is(err, nats.ErrTimeout)
+	last := u.js.Conn().LastError()
+	if (isSilent || errorCode(err) == codeIncomplete) && errors.Is(last, nats.ErrPermissionViolation) {
 		return fmt.Errorf("%w (the server's last refusal: %s)", err, words.Line(last.Error()))
 	}
-	if silent && said == nil && u.js.Conn().IsConnected() {
+	if isSilent && u.js.Conn().IsConnected() {
 		return fmt.Errorf("%w (the server is connected and did not answer within %v: its log says why, a full disk among other things)", err, u.patience)
 	}
 	return err
