@@ -25,7 +25,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// lockWait is how long somebody else may hold the inbox's own lock.
+// lockWait is how long the agent waits for the inbox's own lock.
 const lockWait = 30 * time.Second
 
 // Agent is a running agent.
@@ -39,7 +39,7 @@ type Agent struct {
 	reads
 	works
 	standing
-	retries map[string]retry // failures by what was tried
+	retries map[string]retry // by what was tried
 	keep    keeper
 	self    message.Presence
 	told    telling
@@ -59,11 +59,11 @@ type pulls struct {
 type reads struct {
 	results, letters *outcomes.Tail
 	outcomes         map[string]outcomes.Outcome // by entry, of what is held
-	facts            see.Facts                   // of the last look
-	appended         bool                        // an entry of ours since then, which they count
-	doubtful         bool                        // what is held may have been answered elsewhere: ask first
+	facts            see.Facts                   // as read last
+	appended         bool                        // an entry of ours since then; facts counts it
+	doubtful         bool                        // what is held may have been answered elsewhere: reconcile first
 	reconciled       bool                        // what an earlier life held was compared with the inbox
-	compared         time.Time                   // when that was last done
+	compared         time.Time                   // when reconcile last ran
 }
 
 // works is the launcher that the agent starts for its entries.
@@ -76,18 +76,18 @@ type works struct {
 // standing is whether the agent goes on.
 type standing struct {
 	draining bool
-	asked    bool  // by heartbeat-nats drain
-	ending   error // why the agent ends, nil while it does not
-	heldUp   string
+	asked    bool      // to drain, by heartbeat-nats drain
+	ending   error     // why the agent ends, nil while it works
+	heldUp   string    // why it takes no message, or ""
 	stepped  time.Time // when the last step began
 }
 
 // errEnded ends an agent that was asked to end, errDrained one that has nothing left to do.
 var errEnded, errDrained = errors.New("it was asked to end"), errors.New("it has drained")
 
-// Run runs an agent until it has drained, is asked to end, or cannot work on this machine; ended says that it had not
-// drained when it was asked to end. Run waits out faults of the server; begin ends such a wait before the agent works.
-// [upstream.ErrBusy] means that another agent has the inbox.
+// Run runs an agent until it has drained, is asked to end, or cannot work on this machine. ended reports that it was
+// asked to end before it had drained. Run waits out faults of the server; the end of begin ends such a wait before the
+// agent works. The error matches [upstream.ErrBusy] if another agent has the inbox.
 func Run(begin context.Context, c *link.Conn, o Options) (ended bool, err error) {
 	a := &Agent{
 		o: o, conn: c, retries: map[string]retry{},
@@ -123,13 +123,13 @@ func (a *Agent) run(begin context.Context) (err error) {
 	defer func() { err = errors.Join(err, a.ledger.Close()) }()
 	n := 0
 	if a.ledger.Len() > 0 {
-		n = -1 // outcomes may have come while no agent ran
+		n = -1 // all: outcomes may have come while no agent ran
 	}
 	if err := a.openTails(n); err != nil {
 		return err
 	}
 	defer func() { _ = errors.Join(a.results.Close(), a.letters.Close()) }() // only read
-	host, _ := os.Hostname()                                                 // empty where there is none
+	host, _ := os.Hostname()                                                 // empty if there is none
 	a.self = message.Presence{
 		Agent: a.o.Agent, Host: host, PID: os.Getpid(), Release: cli.ReadBuild().Version, Inbox: filepath.Base(a.box.Path()),
 		Path: a.box.Path(), Slots: a.o.Slots, Started: time.Now().UTC(), Ledger: a.ledger.Identity(), Boot: machine.BootID(),
@@ -153,7 +153,7 @@ func (a *Agent) run(begin context.Context) (err error) {
 	return a.loop()
 }
 
-// prepare opens what setup has made, and finds the consumer. Without a named stream it takes the subject's.
+// prepare opens what setup has made, and the consumer. Without a named stream it uses the one that takes the subject.
 func (a *Agent) prepare(ctx context.Context) (err error) {
 	if a.o.Subject == "" {
 		a.o.Subject = ">"
@@ -195,10 +195,10 @@ func (a *Agent) loop() error {
 		}
 		anew := a.conn.Over()
 		if a.ending != nil {
-			anew = nil // it ends its launcher first, as without a server
+			anew = nil // end the launcher first, as without a server
 		}
 		select {
-		case <-time.After(a.untilNext()): // nothing else has written the ledger
+		case <-time.After(a.untilNext()): // no other write has brought the ledger's file up to date
 			a.try(forgetting, a.ledger.Flush())
 		case <-watch.C:
 		case <-a.keep.change:
@@ -207,7 +207,7 @@ func (a *Agent) loop() error {
 			a.takeUp(ctx, p)
 		case err := <-a.child.ended():
 			a.childEnded(err)
-		case <-anew: // the next run takes the launcher over
+		case <-anew: // the next Run takes the launcher over
 			if a.stopPulling(); a.pulling != nil {
 				<-a.pulled
 			}
@@ -224,7 +224,7 @@ func (a *Agent) loop() error {
 			a.child.kill()
 		case <-a.conn.Back():
 			a.doubtful = true
-			a.stopPulling() // the server has forgotten the request
+			a.stopPulling() // the server has forgotten that request
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (a *Agent) untilNext() time.Duration {
 	}
 	next := a.told.at.Add(a.every())
 	for _, t := range times {
-		// What was due before the last step waits for something else.
+		// What was due before the last step waits for something other than time.
 		if t.After(a.stepped) && t.Before(next) {
 			next = t
 		}
@@ -251,32 +251,32 @@ func (a *Agent) untilNext() time.Duration {
 	return max(10*time.Millisecond, time.Until(next))
 }
 
-// every returns how often messages are kept, and presence is put.
+// every returns how often the agent keeps its messages and puts its presence.
 func (a *Agent) every() time.Duration { return a.ackWait / 3 }
 
-// step does all that can be done now. over says that the agent has nothing left to do.
+// step does all that can be done now. over reports that nothing is left to do.
 func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	a.stepped = time.Now()
 	if err := a.readOutcomes(); err != nil {
 		return false, err
 	}
 	TestOnlyStep("outcomes read")
-	// Right behind a look, the agent's own entry is all that is new. No launcher begins by old facts.
+	// Right after the facts were read, the agent's own entry is all that is new. No launcher starts by old facts.
 	if a.appended && time.Since(a.facts.Now) <= time.Second && (a.o.Launcher == "" || a.child != nil) {
 		a.stepped = a.facts.Now // what came due since is still to be acted on
 	} else {
-		a.look(ctx)
+		a.readFacts(ctx)
 	}
 	a.appended = false
 	a.doubtful = a.keep.late.Swap(false) || a.doubtful
-	// Compare regularly even without a doubt: an entry may have been dropped, or a message canceled.
-	if (a.doubtful || a.conn.Connected() && time.Since(a.compared) > a.every()) && a.due(lookUp) {
-		done := a.try(lookUp, a.reconcile(ctx))
+	// Reconcile regularly even without a doubt: an entry may have been dropped, or a message canceled.
+	if (a.doubtful || a.conn.Connected() && time.Since(a.compared) > a.every()) && a.due(reconciling) {
+		done := a.try(reconciling, a.reconcile(ctx))
 		a.doubtful = a.doubtful && !done
 		a.reconciled, a.compared = a.reconciled || done, time.Now()
 	}
-	a.settle(ctx)
-	a.askDrain(ctx)
+	a.publishOutcomes(ctx)
+	a.checkDrain(ctx)
 	a.giveBackHeld(ctx)
 	if a.ending == nil && a.draining && a.ledger.Len() == 0 && a.pulling == nil {
 		a.say("drained: nothing is held")
@@ -284,8 +284,8 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	}
 	if a.ending != nil && a.endStep(ctx) {
 		a.self.Ended = true
-		a.look(ctx) // what was given back no longer waits
-		a.tell(ctx, true)
+		a.readFacts(ctx) // what was given back no longer waits
+		a.putPresence(ctx, true)
 		if errors.Is(a.ending, errDrained) || errors.Is(a.ending, errEnded) {
 			return true, nil
 		}
@@ -293,7 +293,7 @@ func (a *Agent) step(ctx context.Context) (over bool, err error) {
 	}
 	a.keepChild()
 	a.pull(ctx)
-	a.tell(ctx, false)
+	a.putPresence(ctx, false)
 	if a.ledger.Len() > 0 {
 		a.worked = time.Now()
 	} else if !a.worked.IsZero() && time.Since(a.worked) >= a.every()/2 { // idle for a while
@@ -332,7 +332,7 @@ func (a *Agent) endStep(ctx context.Context) bool {
 	}
 	for _, c := range a.ledger.All() {
 		if _, known := a.outcomes[c.Entry]; !known && a.conn.Connected() {
-			_ = a.giveBack(ctx, c, 0, "this agent ends") // else it is told again by its next run
+			_ = a.giveBack(ctx, c, 0, "this agent ends") // after an error its next run gives it back
 		}
 	}
 	if left := a.ledger.Len(); left > 0 {
@@ -341,7 +341,7 @@ func (a *Agent) endStep(ctx context.Context) bool {
 	return true
 }
 
-// finish leaves nothing running, even if the loop failed.
+// finish ends what still runs, even if the loop failed.
 func (a *Agent) finish() error {
 	a.stopPulling()
 	if a.pulling != nil {
@@ -358,6 +358,7 @@ func (a *Agent) finish() error {
 	return err
 }
 
+// retry is how often something has failed in a row, and when it is due again.
 type retry struct {
 	at    time.Time
 	tries int
@@ -366,7 +367,8 @@ type retry struct {
 
 func (a *Agent) due(what string) bool { return !time.Now().Before(a.retries[what].at) }
 
-// try notes how a repeated attempt went, and reports whether it succeeded. It says only the first failure in a row.
+// try notes the result of a repeated attempt, and reports whether that succeeded. It says only the first failure in a
+// row.
 func (a *Agent) try(what string, err error) bool {
 	if err == nil {
 		delete(a.retries, what)

@@ -16,8 +16,8 @@ import (
 // giveBackHeld gives back what waits while the inbox backs off, stands still, or is paused with GiveBack set. It
 // also completes give-backs that began before.
 func (a *Agent) giveBackHeld(ctx context.Context) {
-	why := ""            // a sentence if delivery is held back for so long that waiting messages are given back
-	delay := time.Second // which keeps this agent from taking them again
+	why := ""            // why what waits is given back, or ""
+	delay := time.Second // keeps this agent from taking it again
 	switch f := &a.facts; {
 	case f.Backoff != nil && time.Until(f.Backoff.Until) > longHold:
 		why = "sessions here are held up until " + words.Stamp(f.Backoff.Until)
@@ -29,7 +29,7 @@ func (a *Agent) giveBackHeld(ctx context.Context) {
 		why, delay = "nothing moves here, and it waits behind that", 0
 	}
 	if why != "" && a.pulling != nil {
-		a.stopPulling() // it would get what is given back
+		a.stopPulling() // the request would get what is given back
 		return
 	}
 	for _, c := range a.ledger.All() {
@@ -71,7 +71,7 @@ func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Durat
 			return err
 		}
 	}
-	there, err := a.withdraw(ctx, c, "its message goes back to the stream")
+	kept, err := a.withdraw(ctx, c, "its message goes back to the stream")
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Durat
 		return err
 	}
 	// Any outcome but a cancellation, which may be this give-back's own, keeps the claim.
-	if o := a.outcomes[c.Entry]; there || o.Result != nil || o.DeadLetter != nil && o.DeadLetter.Reason != inbox.ReasonCanceled {
+	if o := a.outcomes[c.Entry]; kept || o.Result != nil || o.DeadLetter != nil && o.DeadLetter.Reason != inbox.ReasonCanceled {
 		return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.GivingBack, c.Used = nil, false })
 	}
 	TestOnlyStep("withdrawn")
@@ -108,25 +108,25 @@ func (a *Agent) isInFlight(c upstream.Claim) bool {
 	return d != nil && d.ID() == c.Entry
 }
 
-// withdraw takes the entry of a claim out of the queue, if it waits there. there says that a session has the entry,
+// withdraw takes the entry of a claim out of the queue, if it waits there. kept reports that a session has the entry,
 // or had it and nobody has decided about it.
-func (a *Agent) withdraw(ctx context.Context, c upstream.Claim, why string) (there bool, err error) {
+func (a *Agent) withdraw(ctx context.Context, c upstream.Claim, why string) (kept bool, err error) {
 	for again := true; again; again = errors.Is(err, inbox.ErrMore) {
 		err = a.transact(ctx, func(tx *inbox.Tx) error {
 			d := tx.InFlight()
-			if there = d != nil && d.ID() == c.Entry; there {
+			if kept = d != nil && d.ID() == c.Entry; kept {
 				return nil
 			}
 			return a.takeOut(tx, c, why)
 		})
 	}
 	if err != nil {
-		return there, fmt.Errorf("take the entry %q back from the inbox: %w", c.Entry, err)
+		return kept, fmt.Errorf("take the entry %q back from the inbox: %w", c.Entry, err)
 	}
-	return there, nil
+	return kept, nil
 }
 
-// takeOut settles a waiting entry. The next entry is a case of its own, since it leaves no dead letter.
+// takeOut settles a waiting entry. The next entry to deliver is a case of its own, since it leaves no dead letter.
 func (a *Agent) takeOut(tx *inbox.Tx, c upstream.Claim, why string) error {
 	if tx.InFlight() == nil {
 		switch taken, err := recovery.TakeBack(tx, entryOf(c), why); {
@@ -154,6 +154,7 @@ func (a *Agent) takeOut(tx *inbox.Tx, c upstream.Claim, why string) error {
 	return err
 }
 
+// waiting returns an entry that waits in the queue or was put off, or nil.
 func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	v, err := a.box.View()
 	if err != nil {
@@ -178,9 +179,9 @@ func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 	return found, err
 }
 
-// abandon settles an entry in flight whose session is gone, and takes it back if it comes next and turns out to have
-// no outcome. there says that its session lives.
-func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (there bool, err error) {
+// abandon settles an entry in flight whose session is gone, and takes it back if it is then to be delivered again.
+// kept reports that its session lives.
+func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (kept bool, err error) {
 	var busy claim.BusyError
 	if err := claim.CheckFree(ctx, a.box); errors.As(err, &busy) {
 		return true, nil
@@ -191,14 +192,14 @@ func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (ther
 		if d := tx.InFlight(); d == nil || d.ID() != c.Entry {
 			return nil
 		}
-		// Whatever becomes of the entry here, the stream decides about it.
+		// Whatever becomes of the entry here, the stream decides about its message.
 		settings := a.o.Orphan
 		settings.Policy, settings.Chosen = recovery.Retry, true
 		report, err := recovery.Settle(tx, recovery.Asker{
 			Settings: settings, Box: a.box,
 			Note: func(format string, args ...any) { a.say(fmt.Sprintf(format, args...)) },
 		}, recovery.Sight{})
-		if there = report.Action == recovery.Owned; err != nil || there {
+		if kept = report.Action == recovery.Owned; err != nil || kept {
 			return err
 		}
 		if _, err := recovery.TakeBack(tx, entryOf(c), why); err != nil && !errors.Is(err, inbox.ErrMore) {
@@ -206,7 +207,7 @@ func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (ther
 		}
 		return tx.Commit()
 	})
-	return there, err
+	return kept, err
 }
 
 func entryOf(c upstream.Claim) func(inbox.Entry) bool {

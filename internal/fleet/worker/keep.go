@@ -16,9 +16,9 @@ import (
 type keeper struct {
 	every   atomic.Int64 // nanoseconds
 	stalled atomic.Bool  // nothing has moved for --stall
-	moved   atomic.Int64 // last movement in nanoseconds since 1970, 0 if nothing stands still
-	stuck   string       // entry that a session had when something last stood still, or ""
-	late    atomic.Bool  // something was not kept for an AckWait, and is again
+	moved   atomic.Int64 // when something last moved, in nanoseconds since 1970; 0 if nothing stands still
+	stuck   string       // the entry in flight when something last stood still, or ""
+	late    atomic.Bool  // a message was not kept for an AckWait, and is kept again
 	change  chan struct{}
 }
 
@@ -36,7 +36,7 @@ func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 				return
 			case <-time.After(time.Duration(a.keep.every.Load())):
 			}
-			// Only movement ends a stall, so look even if everything was given back.
+			// Only movement ends a stall, so check for it even if everything was given back.
 			if a.ledger.Len() > 0 || a.keep.stalled.Load() {
 				kept = a.keepAll(ctx, kept, begun)
 			}
@@ -45,16 +45,17 @@ func (a *Agent) startKeeping(ctx context.Context) <-chan struct{} {
 	return done
 }
 
+// keeping is how a message was last kept.
 type keeping struct {
-	at   time.Time // last time, by the wall clock, which runs while a machine sleeps
-	lost bool      // keeping failed, which was said
+	at   time.Time // when, by the wall clock, which runs while a machine sleeps
+	lost bool      // since then it failed, which was said
 }
 
 func wallClock() time.Time { return time.Now().Round(0) }
 
-// keepAll keeps all held messages at once. One by one, a slow server would hand out the last before its turn.
+// keepAll keeps all held messages at once. One by one, a slow server would hand out the last before it is kept.
 func (a *Agent) keepAll(ctx context.Context, before map[string]keeping, begun time.Time) map[string]keeping {
-	stalled := a.stands(ctx)
+	stalled := a.checkStall(ctx)
 	kept := map[string]keeping{}
 	var mu sync.Mutex
 	var all sync.WaitGroup
@@ -79,7 +80,7 @@ func (a *Agent) keepAll(ctx context.Context, before map[string]keeping, begun ti
 	return kept
 }
 
-// keepOne keeps a message. If it was not kept for an AckWait, other agents may have been given it.
+// keepOne keeps a message. One that was not kept for an AckWait may be with another agent, so it wakes the loop.
 func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) keeping {
 	if err := a.up.Keep(ctx, c); err != nil {
 		if ctx.Err() == nil && !last.lost && a.conn.Connected() {
@@ -96,9 +97,9 @@ func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) kee
 	return keeping{at: now}
 }
 
-// stands reports whether nothing in the inbox has moved for --stall. When that changes, stands says so of the message
+// checkStall reports whether nothing in the inbox has moved for --stall. When that changes, it says so about the message
 // whose entry is in flight, and wakes the loop, which gives back what waits behind that entry.
-func (a *Agent) stands(ctx context.Context) bool {
+func (a *Agent) checkStall(ctx context.Context) bool {
 	facts := see.Glance(ctx, a.box, nil)
 	since := see.StandsStill(facts).Since
 	a.keep.moved.Store(0)

@@ -24,7 +24,7 @@ const (
 	statusNotFound  = 127
 )
 
-// cannotRun returns the error that sessions cannot run as configured. The agent ends with heartbeat-launch's status.
+// cannotRun returns the error of sessions that cannot run as configured. The agent ends with heartbeat-launch's status.
 func cannotRun(status int) error {
 	return cli.Status(status, fmt.Errorf("heartbeat-launch ended with status %d, and says why above: sessions cannot be run like this", status))
 }
@@ -32,12 +32,12 @@ func cannotRun(status int) error {
 // child is a running launcher. Its methods do nothing on nil.
 type child struct {
 	process *os.Process
-	done    chan error // Wait's error; nil for an adopted one
+	done    chan error // gets Wait's error, or nil for an adopted launcher
 	asked   bool       // to end
 }
 
-// waits reports whether an entry waits for a session, or was left by one.
-func waits(f *see.Facts) bool {
+// hasWork reports whether an entry waits for a session, or was left by one.
+func hasWork(f *see.Facts) bool {
 	return f.InFlight != nil || f.Backlog.Entries > 1 || f.Backlog.Entries == 1 && !f.Backlog.Torn
 }
 
@@ -48,9 +48,9 @@ func (a *Agent) keepChild() {
 		return
 	case !a.due(launching):
 		return
-	case !a.o.Persist && (!waits(f) || f.Paused != nil || f.Backoff != nil):
+	case !a.o.Persist && (!hasWork(f) || f.Paused != nil || f.Backoff != nil):
 		return
-	case f.Launcher != nil: // a person's, or one whose agent was killed as it started it
+	case f.Launcher != nil: // a person's, or that of an agent that was killed before it noted it
 		a.retries["launcher"] = retry{at: time.Now().Add(time.Second)}
 		return
 	}
@@ -82,7 +82,7 @@ func (a *Agent) adopt() {
 		return
 	}
 	died := machine.WatchProcess(l.PID).Died()
-	// The process is held by now, so its number cannot become another's.
+	// The process is open by now, so its number cannot become another's.
 	if machine.LifeOf(l.Boot, l.Namespace, l.PID, l.Start) != machine.Alive {
 		return
 	}
@@ -139,7 +139,7 @@ func (a *Agent) childEnded(err error) {
 		}
 	case 0, 3:
 		a.proven = true
-		if f := see.Glance(context.Background(), a.box, nil); !waits(&f) {
+		if f := see.Glance(context.Background(), a.box, nil); !hasWork(&f) {
 			return
 		}
 	}
@@ -147,7 +147,7 @@ func (a *Agent) childEnded(err error) {
 	a.retries[launching] = retry{at: time.Now().Add(backOff(n)), tries: n}
 }
 
-// ended returns a channel that tells how the launcher ended.
+// ended returns a channel that gets how the launcher ended.
 func (c *child) ended() <-chan error {
 	if c == nil {
 		return nil
@@ -155,7 +155,7 @@ func (c *child) ended() <-chan error {
 	return c.done
 }
 
-// end asks the launcher to end. The launcher first has the entry in flight answered, or gives it back.
+// end asks the launcher to end in order: the entry in flight is first answered or given back.
 func (c *child) end() {
 	if c != nil && !c.asked {
 		c.asked = true
@@ -167,7 +167,7 @@ func (c *child) end() {
 func (c *child) kill() {
 	if c != nil {
 		c.asked = true
-		// Any of these signals may be the first to arrive. The next one ends the launcher at once.
+		// The first signal that arrives asks the launcher to end. The next one ends it at once.
 		for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT} {
 			_ = c.process.Signal(sig)
 		}

@@ -6,8 +6,8 @@
 //	pulled -> claim in the ledger, synced -> entry in the inbox, synced -> … outcome in the
 //	inbox -> decision, reply and acknowledgement (package upstream) -> claim dropped
 //
-// So an agent that is killed anywhere goes on from what it finds. One loop owns all other state, except what keeps
-// the server from handing messages out again, which cannot wait for the loop.
+// So an agent that was killed anywhere continues from there. One loop owns all other state, except that of the
+// [keeper], which keeps the server from handing messages out again and cannot wait for the loop.
 package worker
 
 import (
@@ -23,7 +23,7 @@ type Options struct {
 	upstream.Binding
 	Inbox string // path of the queue file
 
-	// Launcher is the path of heartbeat-launch, "" to run no sessions. It gets the flags Launch, and runs Command.
+	// Launcher is the path of heartbeat-launch, or "" to run no sessions. It gets the flags Launch, and runs Command.
 	Launcher string
 	Launch   []string
 	Command  []string
@@ -33,7 +33,7 @@ type Options struct {
 	Persist bool
 	Orphan  recovery.Settings // as the launcher has them
 
-	Slots      int           // how many messages are held at a time
+	Slots      int           // how many messages the agent holds at a time
 	QueueDepth int           // the agent takes no message while the inbox has this many entries
 	Stall      time.Duration // time without progress until a message may go elsewhere; 0: never
 	GiveBack   bool          // while the inbox is paused, give back what waits
@@ -48,12 +48,12 @@ type Options struct {
 }
 
 const (
-	// Each wake of a waiting agent costs CPU time, so these are as long as they may be. Two missed heartbeats
-	// reveal a request that the server has lost, as after a change of leader in a cluster.
+	// Each wake of a waiting agent costs CPU time, so these are as long as possible. Two missed heartbeats reveal that
+	// the server has lost a request, as after a change of leader in a cluster.
 	pullWait  = 2 * time.Minute  // of one request for a message
 	heartbeat = 20 * time.Second // of the server while it has none
 	pollInbox = 30 * time.Second // where the file system sends no events
-	// longHold is how long a back-off must still last for messages to go elsewhere.
+	// longHold is how long a back-off must still last for waiting messages to be given back.
 	longHold = 10 * time.Second
 	maxDelay = time.Minute // between tries
 	soon     = 100 * time.Millisecond
@@ -62,18 +62,18 @@ const (
 
 // What an agent does again later: see [retry].
 const (
-	asking     = "ask"            // for a message
-	taking     = "take"           // it, and make an entry of it
-	launching  = "launch"         // a launcher, after one that ended without an answer
-	beginning  = "begin"          // with messages, after one that no session began with
-	lookUp     = "look up"        // what it holds
-	settling   = "settle "        // an entry, whose name follows
-	forgetting = "forget"         // settled claims in the ledger's file, after soon, if nothing else wrote it
-	drainLook  = "look for drain" // requests
+	asking      = "ask"             // for a message
+	taking      = "take"            // it, and make an entry of it
+	launching   = "launch"          // a launcher, after one that ended without an answer
+	beginning   = "begin"           // with messages, after one that no session began with
+	reconciling = "reconcile"       // what it holds
+	publishing  = "publish "        // the outcome of an entry, whose name follows
+	forgetting  = "forget"          // settled claims in the ledger's file, after soon, if nothing else wrote it
+	checking    = "check for drain" // requests
 )
 
 // TestOnlyStep is called at each step of a message, for tests that kill the agent there.
 var TestOnlyStep = func(string) {}
 
-// TestOnlyClock is the machine's clock, which tests set wrong.
+// TestOnlyClock is the machine's clock. Tests set it wrong.
 var TestOnlyClock = time.Now

@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// openTails begins to read outcomes: the new ones, or with -1 all. After an error it goes on as before.
+// openTails begins to read outcomes: the new ones, or with -1 all. After an error the tails stay as they were.
 func (a *Agent) openTails(n int) error {
 	results, err := outcomes.OpenTail(a.box.ResultsPath(), n)
 	letters, wrong := outcomes.OpenTail(a.box.DeadLetterPath(), n)
@@ -53,7 +53,7 @@ func (a *Agent) readOutcomes() error {
 	if err == nil {
 		err = a.letters.Lines(func(line []byte) {
 			l, mark, ok := inbox.ParseLetter(line)
-			if ok && !mark && isOf(held[l.ID], &l.DeadLetter) {
+			if ok && !mark && isLetterOf(held[l.ID], &l.DeadLetter) {
 				note(l.ID, outcomes.Outcome{DeadLetter: &l.DeadLetter})
 			}
 		})
@@ -64,8 +64,8 @@ func (a *Agent) readOutcomes() error {
 	return nil
 }
 
-// isOf reports whether a dead letter is of the claim's entry, not of one from before the message was given back.
-func isOf(c upstream.Claim, l *inbox.DeadLetter) bool {
+// isLetterOf reports whether a dead letter is of the claim's entry, not of one from before the message was given back.
+func isLetterOf(c upstream.Claim, l *inbox.DeadLetter) bool {
 	switch {
 	case c.Entry == "" || c.Refused != "":
 		return false
@@ -75,7 +75,7 @@ func isOf(c upstream.Claim, l *inbox.DeadLetter) bool {
 	return message.CopyOf(l.Metadata) == c.Appended
 }
 
-func (a *Agent) settle(ctx context.Context) {
+func (a *Agent) publishOutcomes(ctx context.Context) {
 	for _, c := range a.ledger.All() {
 		o, known := a.outcomes[c.Entry]
 		switch {
@@ -84,14 +84,14 @@ func (a *Agent) settle(ctx context.Context) {
 		case !a.conn.Connected():
 			return
 		}
-		what := settling + c.Entry
-		if a.due(what) && a.try(what, a.settleOne(ctx, c, o)) {
+		what := publishing + c.Entry
+		if a.due(what) && a.try(what, a.publishOutcome(ctx, c, o)) {
 			delete(a.outcomes, c.Entry)
 		}
 	}
 }
 
-func (a *Agent) settleOne(ctx context.Context, c upstream.Claim, o outcomes.Outcome) error {
+func (a *Agent) publishOutcome(ctx context.Context, c upstream.Claim, o outcomes.Outcome) error {
 	TestOnlyStep("answered")
 	var fate upstream.Fate
 	var err error

@@ -16,16 +16,15 @@ import (
 
 var errAway = errors.New("what is held cannot be looked up while the server is away: no session is given any of it before")
 
-func (a *Agent) look(ctx context.Context) {
+func (a *Agent) readFacts(ctx context.Context) {
 	a.facts = see.Glance(ctx, a.box, &a.facts)
 	if due := a.facts.Scheduled.Next; !due.IsZero() && !due.After(a.facts.Now) && a.try("promote", a.box.Promote(ctx)) {
 		a.facts = see.Glance(ctx, a.box, &a.facts)
 	}
 }
 
-// reconcile compares what is held with the inbox and the stream, after a start, or when other agents may have been
-// given some of it. If a message was settled elsewhere or another agent has it, reconcile takes its entry back
-// without a turn, unless a session has the entry.
+// reconcile compares what is held with the inbox and the stream. If a message was settled elsewhere or is with another
+// agent, reconcile takes its entry back without a turn, unless a session has the entry.
 func (a *Agent) reconcile(ctx context.Context) error {
 	if !slices.ContainsFunc(a.ledger.All(), a.isOpen) {
 		return nil
@@ -37,7 +36,7 @@ func (a *Agent) reconcile(ctx context.Context) error {
 		return err
 	}
 	TestOnlyStep("comparing")
-	a.look(ctx) // the wait for another process may have been long
+	a.readFacts(ctx) // the wait for another process may have been long
 	for _, c := range a.ledger.All() {
 		if a.isOpen(c) {
 			if err := a.reconcileOne(ctx, c); err != nil {
@@ -45,11 +44,11 @@ func (a *Agent) reconcile(ctx context.Context) error {
 			}
 		}
 	}
-	a.look(ctx)
+	a.readFacts(ctx)
 	return a.readOutcomes()
 }
 
-// catchUp reads outcomes, after a transaction: that waits for whatever another process has begun, and completes what a
+// catchUp reads outcomes after a transaction, which waits for whatever another process has begun, and completes what a
 // killed one left.
 func (a *Agent) catchUp(ctx context.Context) error {
 	if err := a.transact(ctx, func(*inbox.Tx) error { return nil }); err != nil {
@@ -58,7 +57,7 @@ func (a *Agent) catchUp(ctx context.Context) error {
 	return a.readOutcomes()
 }
 
-// isOpen reports whether a message should have an entry in the inbox that is not settled.
+// isOpen reports whether the inbox should have an unsettled entry of a message.
 func (a *Agent) isOpen(c upstream.Claim) bool {
 	_, known := a.outcomes[c.Entry]
 	return !known && c.Refused == "" && c.GivingBack == nil
@@ -78,14 +77,14 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
 	}
 	switch where {
 	case "":
-		// The entry may have come to an outcome since the last read, or be about to.
+		// The entry may have an outcome since the last read, or be about to have one.
 		err := a.catchUp(ctx)
 		if _, known := a.outcomes[c.Entry]; err != nil || known {
 			return err
 		}
 		if a.reconciled {
-			// The entry vanished while the agent ran, under the policy drop for one. The server hands the message
-			// out again as another attempt; after the last attempt it becomes a dead letter.
+			// The entry vanished while the agent ran, as under the policy drop. The server hands the message out
+			// again as another attempt; after the last attempt it becomes a dead letter.
 			a.say(fmt.Sprintf("message %s is let go: its entry is no longer in the inbox, and was neither answered nor set aside; it comes again after %v, as another attempt", words.Brief(c.ID), a.ackWait))
 			return a.drop(c)
 		}
@@ -93,39 +92,39 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
 	case inbox.FoundAnswered:
 		return a.readAll()
 	}
-	is, err := a.up.Stand(ctx, c)
+	s, err := a.up.Stand(ctx, c)
 	if err != nil {
 		return err
 	}
-	if is.Lease == 0 {
-		return a.letGo(ctx, c, where, is)
+	if s.Lease == 0 {
+		return a.letGo(ctx, c, where, s)
 	}
-	return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.Lease, c.Attempt = is.Lease, is.Attempt })
+	return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.Lease, c.Attempt = s.Lease, s.Attempt })
 }
 
 // letGo takes back the entry of a message that another agent has or settled. It takes a settled message off the
-// stream. About any other it tells the stream nothing, so that the message comes again should that agent end.
-func (a *Agent) letGo(ctx context.Context, c upstream.Claim, where string, is upstream.Standing) error {
-	why := fmt.Sprintf("is with agent %s now", cmp.Or(is.With, "nobody"))
-	if is.Known != nil {
-		why = "was settled by " + is.Known.By()
+// stream. Any other stays there, so that it comes again should that agent end.
+func (a *Agent) letGo(ctx context.Context, c upstream.Claim, where string, s upstream.Standing) error {
+	why := fmt.Sprintf("is with agent %s now", cmp.Or(s.With, "nobody"))
+	if s.Known != nil {
+		why = "was settled by " + s.Known.By()
 	}
-	var there bool // a session has the entry, or had it and nobody has decided about it
+	var kept bool // a session has the entry, or had it and nobody has decided about it
 	var err error
 	if where == inbox.FoundInFlight {
-		there, err = a.abandon(ctx, c, "its message "+why)
+		kept, err = a.abandon(ctx, c, "its message "+why)
 	}
-	if err == nil && !there { // its agent may have put it off
-		there, err = a.withdraw(ctx, c, "its message "+why)
+	if err == nil && !kept { // the entry may have been put off
+		kept, err = a.withdraw(ctx, c, "its message "+why)
 	}
-	if err == nil && !there {
+	if err == nil && !kept {
 		err = a.readOutcomes()
 	}
-	if err != nil || there || a.outcomes[c.Entry].Result != nil {
+	if err != nil || kept || a.outcomes[c.Entry].Result != nil {
 		return err // a later outcome is kept as superseded
 	}
 	left := ""
-	if is.Known != nil {
+	if s.Known != nil {
 		if left, err = a.up.Drop(ctx, c); err != nil {
 			return err
 		}

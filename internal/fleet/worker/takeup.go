@@ -18,38 +18,38 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Reasons of a dead letter: the message had all its attempts, or cannot be an entry here.
+// Reasons of a dead letter: the message has had all its attempts, or cannot be an entry here.
 const (
 	reasonMaxDeliver = "max deliver"
 	invalid          = "invalid"
 )
 
-// mostAhead limits a give-back of a message whose time has not come. A server takes far longer delays, but agents
-// that start later see the message within a day.
+// mostAhead limits for how long a message is given back whose time has not come. A server takes far longer delays, but
+// so agents that start later get the message within a day.
 const mostAhead = 24 * time.Hour
 
-// A message that waits for the one before it is given back for nextBehind at most, and for eachBehind more with each
-// earlier one of its key that this agent knows to wait: so thousands of a key cost hardly more than a few. Mostly callNext
-// has it come sooner. mostBehind limits that where other agents settled many before it, or these were removed from the stream.
+// A message that waits for an earlier one of its key is given back for nextBehind at most, and for eachBehind more with
+// each earlier one that this agent knows to wait: so thousands of a key cost hardly more than a few. Mostly callNext
+// has it come sooner. mostBehind limits the delay, since other agents may settle earlier ones, or somebody remove them.
 const (
 	nextBehind = 8 * time.Second
 	eachBehind = 4 * time.Second
 	mostBehind = 10 * time.Minute
 )
 
-// behind is a message that this agent gave back because another one of its key comes first. Its subject's last token is
-// the key.
+// behind is a message that this agent gave back because an earlier one of its key comes first. The last token of its
+// subject is the key.
 type behind struct {
 	upstream.Claim
 	due time.Time
 }
 
-// standsBehind returns for how long a message that waits for the one before it is given back, and notes that.
+// standsBehind returns for how long to give back a message that waits for an earlier one, and notes that it waits.
 func (a *Agent) standsBehind(c upstream.Claim) time.Duration {
 	now, delay := time.Now(), min(nextBehind, time.Second<<min(c.Copy-1, 10))
 	for seq, b := range a.behind {
 		switch {
-		case b.due.Before(now): // another agent may have it
+		case b.due.Before(now): // another agent may have it by now
 			delete(a.behind, seq)
 		case b.Subject == c.Subject && seq < c.Seq:
 			delay += eachBehind
@@ -60,13 +60,13 @@ func (a *Agent) standsBehind(c upstream.Claim) time.Duration {
 	return delay
 }
 
-// callNext has the server hand out the message that waited for the settled one, if this agent gave it back and the server
-// surely keeps it still: later, another agent may have it.
+// callNext has the server hand out the message that waited for the settled one, if this agent gave it back and the
+// server surely still keeps it: later, another agent may have it.
 func (a *Agent) callNext(ctx context.Context, settled upstream.Claim) {
 	for seq, b := range a.behind {
 		if b.After == settled.Seq && time.Until(b.due) > time.Second {
 			delete(a.behind, seq)
-			_, _ = a.up.GiveBack(ctx, b.Claim, 0) // else it comes when it is due
+			_, _ = a.up.GiveBack(ctx, b.Claim, 0) // after an error it comes when it is due
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (a *Agent) callNext(ctx context.Context, settled upstream.Claim) {
 func (a *Agent) takeUp(ctx context.Context, p pulled) {
 	if p.msg == nil {
 		if a.pullFailed(ctx, p.err); a.due(asking) {
-			a.try(taking, nil) // there was nothing to take
+			a.try(taking, nil) // nothing came, so nothing failed
 		}
 		return
 	}
@@ -109,7 +109,7 @@ func (a *Agent) take(ctx context.Context, w *message.Message, asked time.Time) e
 	return errors.Join(err, a.putOff(ctx, &c, time.Second, ""))
 }
 
-// putOff gives back a message that has no entry. It says why, if that is worth a sentence.
+// putOff gives back a message that has no entry, and says why unless that is "".
 func (a *Agent) putOff(ctx context.Context, c *upstream.Claim, delay time.Duration, why string) error {
 	_, err := a.up.GiveBack(ctx, *c, delay)
 	if err == nil && why != "" {
@@ -121,8 +121,8 @@ func (a *Agent) putOff(ctx context.Context, c *upstream.Claim, delay time.Durati
 // errGivenBack joins the error of a message that was given back.
 var errGivenBack = errors.New("it is given back")
 
-// claim takes a message for this agent, notes that, and puts its entry into the inbox. It does not if the message
-// was settled before or is with another agent.
+// claim takes a message for this agent, notes that, and puts its entry into the inbox, unless the message was settled
+// before, has to wait, or is with another agent.
 func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim) error {
 	m, wrong := w.InboxMessage()
 	now := c.At
@@ -138,7 +138,7 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 		if !m.Expires.IsZero() && m.Expires.Before(until) {
 			until = m.Expires // it becomes a dead letter then
 		}
-		// A decision may not be kept until then. One with a key still keeps the next behind the one before it.
+		// A decision may not be kept until then. But a message with a key stays on the stream, to hold up the next one.
 		if known, err := a.up.Known(ctx, *c); err != nil {
 			return err
 		} else if known != nil && w.After == 0 {
@@ -153,7 +153,7 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 			return a.putOff(ctx, c, a.standsBehind(*c), "")
 		}
 	}
-	if mine, err := a.lease(ctx, c); err != nil || !mine {
+	if mine, err := a.takeLease(ctx, c); err != nil || !mine {
 		return err
 	}
 	switch {
@@ -164,7 +164,7 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 	case !m.Expires.IsZero() && now.After(m.Expires):
 		c.Refused, c.Detail = string(inbox.ReasonExpired), "it was to be delivered until "+words.Stamp(m.Expires)
 	}
-	// Its time has come. Expiry is by the server's clock and the inbox uses this machine's, so convert it.
+	// Its time has come. Its expiry is by the server's clock, and the inbox uses this machine's, so convert it.
 	m.NotBefore = time.Time{}
 	if !m.Expires.IsZero() {
 		m.Expires = m.Expires.Add(TestOnlyClock().Sub(now))
@@ -177,19 +177,19 @@ func (a *Agent) claim(ctx context.Context, w *message.Message, c *upstream.Claim
 	}
 	TestOnlyStep("claimed")
 	if c.Refused != "" {
-		return nil // the next step tells the stream
+		return nil // the next step publishes the dead letter
 	}
-	return a.append(ctx, w, *c, m)
+	return a.appendEntry(ctx, w, *c, m)
 }
 
-func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err error) {
+func (a *Agent) takeLease(ctx context.Context, c *upstream.Claim) (mine bool, err error) {
 	s, err := a.up.Take(ctx, *c)
 	switch {
 	case err != nil:
 		return false, err
 	case s.Known != nil:
 		return false, a.settledBefore(ctx, c, s.Known)
-	case s.Twin: // sent twice under one name: its turn comes once the first is settled
+	case s.Twin: // sent twice under one id: its turn comes once the first is settled
 		return false, a.putOff(ctx, c, a.ackWait, "")
 	case s.Rest > 0:
 		return false, a.putOff(ctx, c, s.Rest, fmt.Sprintf("agent %s, which has it, was heard a moment ago", words.Brief(s.With)))
@@ -201,7 +201,7 @@ func (a *Agent) lease(ctx context.Context, c *upstream.Claim) (mine bool, err er
 	return true, nil
 }
 
-// settledBefore takes a message off the stream that is decided.
+// settledBefore takes a message that is already settled off the stream.
 func (a *Agent) settledBefore(ctx context.Context, c *upstream.Claim, known *upstream.Record) error {
 	left, err := a.up.Drop(ctx, *c)
 	if err == nil {
@@ -211,6 +211,7 @@ func (a *Agent) settledBefore(ctx context.Context, c *upstream.Claim, known *ups
 	return err
 }
 
+// refusal returns the reason of the dead letter of a payload that cannot be an entry.
 func refusal(data []byte) string {
 	switch {
 	case len(bytes.TrimSpace(data)) == 0:
@@ -221,18 +222,18 @@ func refusal(data []byte) string {
 	return invalid
 }
 
-// append puts the entry of a claim into the inbox. If that fails, the message goes back. If the inbox has the id
-// with another text, the message is refused and the existing entry stays.
-func (a *Agent) append(ctx context.Context, w *message.Message, c upstream.Claim, m inbox.Message) error {
+// appendEntry puts the entry of a claim into the inbox. If that fails, it gives the message back. If the inbox has the
+// id with another text, it refuses the message, and the existing entry stays.
+func (a *Agent) appendEntry(ctx context.Context, w *message.Message, c upstream.Claim, m inbox.Message) error {
 	r, err := a.box.Append(ctx, m, cli.DefaultSettle)
 	if errors.Is(err, inbox.ErrOtherText) {
 		c.Refused, c.Detail, c.Payload = invalid, err.Error(), w.Data
 		return a.ledger.Put(c)
 	}
 	if err != nil {
-		// The append may have happened after all, so take back what waits.
+		// The entry may be there all the same, so take back what waits.
 		if wrong := a.giveBack(ctx, c, time.Second, "it could not be put into the inbox"); wrong != nil {
-			a.doubtful = true // find out later where the entry is
+			a.doubtful = true // the next step looks for the entry
 			return errors.Join(err, wrong)
 		}
 		return errors.Join(err, errGivenBack)
@@ -259,7 +260,7 @@ func (a *Agent) append(ctx context.Context, w *message.Message, c upstream.Claim
 // takeCopy notes that a held message came again.
 func (a *Agent) takeCopy(ctx context.Context, held, c upstream.Claim) error {
 	if held.Seq != c.Seq {
-		// Sent twice under one name: its turn comes once the first is settled.
+		// Sent twice under one id: its turn comes once the first is settled.
 		return a.putOff(ctx, &c, a.ackWait, "")
 	}
 	err := a.ledger.Update(held.Entry, func(h *upstream.Claim) {
@@ -272,6 +273,7 @@ func (a *Agent) takeCopy(ctx context.Context, held, c upstream.Claim) error {
 	return err
 }
 
+// also returns left, for the end of a sentence.
 func also(left string) string {
 	if left == "" {
 		return ""
@@ -292,7 +294,7 @@ func (a *Agent) pull(ctx context.Context) {
 	if r := a.retries[taking]; a.heldUp == "" && r.tries > 0 {
 		a.heldUp = "it cannot take messages: " + r.why
 	}
-	if r := a.retries[asking]; a.heldUp == "" && a.pulling == nil && r.tries > 2 { // it is not a server that restarts
+	if r := a.retries[asking]; a.heldUp == "" && a.pulling == nil && r.tries > 2 { // a restart of the server takes fewer
 		a.heldUp = r.why
 	}
 	if a.pulling != nil || a.ending != nil || a.draining || !mayTry || !a.hasRoom() {
@@ -307,7 +309,7 @@ func (a *Agent) pull(ctx context.Context) {
 	}(a.consumer, a.pulling)
 }
 
-// stopPulling cancels a request. Its end still arrives in pulled.
+// stopPulling cancels a request. Its result still arrives in pulled.
 func (a *Agent) stopPulling() {
 	if a.pulling != nil {
 		a.pulling()
@@ -322,7 +324,7 @@ func (a *Agent) hasRoom() bool {
 	return a.ledger.Len() < a.o.Slots && in < a.o.QueueDepth
 }
 
-// holdsUp says why no message is taken although there may be room: a sentence or "".
+// holdsUp returns a sentence about why no message is taken although there may be room, or "".
 func (a *Agent) holdsUp() string {
 	f := &a.facts
 	switch {
@@ -350,10 +352,10 @@ func (a *Agent) holdsUp() string {
 	return ""
 }
 
-// untold says why an outcome could not be told in two tries, or "".
+// untold returns why an outcome could not be told in two tries, or "".
 func (a *Agent) untold() string {
 	for _, c := range a.ledger.All() {
-		if r := a.retries[settling+c.Entry]; r.tries > 1 {
+		if r := a.retries[publishing+c.Entry]; r.tries > 1 {
 			return r.why
 		}
 	}

@@ -24,23 +24,23 @@ const (
 	tellPatience = 3 * time.Second
 	// tellApart is the least time between two values.
 	tellApart = time.Second
-	// lookForDrain is the longest time between two looks for a drain request.
-	lookForDrain = 10 * time.Second
+	// drainEvery is the longest time between two checks for a drain request.
+	drainEvery = 10 * time.Second
 )
 
-// telling is the last value that was put.
+// telling is what the agent knows of the values of its presence.
 type telling struct {
-	at    time.Time        // when
-	heard time.Time        // when the server last took one
-	back  time.Time        // when it did after a time in which it took none
+	at    time.Time        // when a value was last put
+	heard time.Time        // when the server last took a value
+	back  time.Time        // when the server took a value again, after a time in which it took none
 	left  time.Time        // when a server that took none was left for another one
-	next  time.Time        // when a change since may be put, zero if there is none
-	said  message.Presence // without what changes all the time
-	last  uint64           // revision of the value, 0 if it is not known: who does not know it does not write over it
+	next  time.Time        // when a later change may be put, zero if there is none
+	said  message.Presence // the last value, without what changes all the time
+	last  uint64           // its revision, 0 if unknown: an agent that does not know it does not overwrite the value
 }
 
-// tell puts the agent's presence when it has changed, and every third of AckWait.
-func (a *Agent) tell(ctx context.Context, last bool) {
+// putPresence puts the agent's presence when it has changed, and every third of AckWait. last puts it in any case.
+func (a *Agent) putPresence(ctx context.Context, last bool) {
 	now := time.Now()
 	p := a.presence()
 	changed := !reflect.DeepEqual(p, a.told.said)
@@ -48,7 +48,7 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 	a.told.next = time.Time{}
 	switch {
 	case !a.conn.Connected():
-		a.told.at = now // nothing to be told is due
+		a.told.at = now // nothing is due
 		return
 	case !last && !changed && old < a.every():
 		return
@@ -70,13 +70,13 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 		ctx, cancel := context.WithTimeout(ctx, tellPatience)
 		defer cancel()
 		a.told.last, err = a.up.Agents.Update(ctx, message.AgentKey(a.o.Agent), value, a.told.last)
-		if upstream.IsOlder(err) { // an answer was lost, all was forgotten, or somebody else has taken the name
+		if upstream.IsOlder(err) { // a confirmation or the bucket was lost, or another agent has taken the name
 			err = a.takeName(ctx)
 		}
 	}
 	if err != nil && !errors.Is(err, a.ending) {
 		err = fmt.Errorf("tell others what this agent does: %w: it is tried again, and until then status shows this agent as away, though it works; the server's log says more, and a server whose disk was full may write that bucket only once it is started again", err)
-		// The longer no server takes any, the longer each is given.
+		// The longer no server has taken a value, the longer each one gets.
 		if silent := now.Sub(a.told.heard); silent > a.ackWait && now.Sub(a.told.left) > silent/2 {
 			a.told.left = now
 			a.conn.Leave(err)
@@ -90,17 +90,17 @@ func (a *Agent) tell(ctx context.Context, last bool) {
 	a.try("tell", err)
 }
 
-// wasAway reports whether the server took no value of this agent for so long that it may have been away.
+// wasAway reports whether no value was taken for so long that the server may have been away.
 func (a *Agent) wasAway() bool {
 	return !a.told.heard.IsZero() && time.Since(a.told.heard) > 2*a.every()
 }
 
-// mostRests limits the copies that are given back after the servers were away.
+// mostRests limits how many copies of a message are given back after the servers were away.
 const mostRests = 3
 
 // stays returns for how long at least a message stays with the agent that holds its lease, although a newer copy came
-// here: as long as that agent was heard within AckWait. Servers that were away for an AckWait hand everything out again
-// as soon as they are back, while the agents that work on those messages connect again one by one.
+// here: for as long as that agent was heard within AckWait. Servers that were away for an AckWait hand everything out
+// again as soon as they are back, while the agents that work on those messages reconnect one by one.
 func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.Duration, error) {
 	was, err := a.up.Agents.Get(ctx, message.AgentKey(l.Agent))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
@@ -120,13 +120,13 @@ func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.
 	if copy <= l.Copy+mostRests && back > 0 && !p.Ended {
 		return back, nil
 	}
-	rest, _, err := a.lives(ctx, was, p)
+	rest, _, err := a.livesFor(ctx, was, p)
 	return rest, err
 }
 
-// lives returns for how long at least an agent counts as alive, and how long ago it was heard, both by the time of the
-// server that keeps what it said.
-func (a *Agent) lives(ctx context.Context, was jetstream.KeyValueEntry, p message.Presence) (rest, ago time.Duration, err error) {
+// livesFor returns for how long at least an agent counts as alive, and how long ago it was heard, both by the server's
+// clock.
+func (a *Agent) livesFor(ctx context.Context, was jetstream.KeyValueEntry, p message.Presence) (rest, ago time.Duration, err error) {
 	bucket, err := a.up.Agents.Status(ctx)
 	if err != nil {
 		return 0, 0, fmt.Errorf("ask whether agent %s lives: %w", p.Agent, err)
@@ -135,7 +135,7 @@ func (a *Agent) lives(ctx context.Context, was jetstream.KeyValueEntry, p messag
 	return p.Lives(was.Created(), now), now.Sub(was.Created()), nil
 }
 
-// presence returns what the agent says of itself, without the time.
+// presence returns the agent's presence, without the time.
 func (a *Agent) presence() message.Presence {
 	p := a.self
 	p.Consumer, p.EverySeconds = a.consumer.CachedInfo().Name, a.every().Seconds()
@@ -150,7 +150,8 @@ func (a *Agent) presence() message.Presence {
 	}
 	if l := a.facts.Launcher; p.HeldUp == "" && a.ledger.Len() > 0 {
 		idle := []see.State{see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker}
-		state, sentence := a.facts.Explain() // do others run sessions, or do those of the launcher begin?
+		state, sentence := a.facts.Explain()
+		// Sessions of others do not run, or those of the launcher do not begin.
 		if a.o.Launcher == "" && slices.Contains(idle, state) || l != nil && l.Troubled && a.facts.InFlight == nil {
 			p.HeldUp = sentence
 		}
@@ -173,7 +174,7 @@ func (a *Agent) presence() message.Presence {
 	return p
 }
 
-// nameTries limits how often a changing name is read again.
+// nameTries limits how often a name is read again while others take it.
 const nameTries = 10
 
 // takeName takes the agent's name, unless an agent with another inbox has it: their outcomes would be mixed up.
@@ -207,7 +208,7 @@ func (a *Agent) takeName(ctx context.Context) error {
 		case err == nil:
 			return nil
 		case !upstream.IsOlder(err):
-			refusal := a.conn.Refusal() // which a server says beside the request
+			refusal := a.conn.Refusal() // a server reports it beside the request
 			isRefused := refusal != nil && strings.Contains(refusal.Error(), key)
 			if isRefused {
 				err = refusal
@@ -221,13 +222,14 @@ func (a *Agent) takeName(ctx context.Context) error {
 	return link.Final(fmt.Errorf("the name %s changes hands all the time: start one agent of that name alone", a.o.Agent))
 }
 
+// checkName refuses the agent's name while an agent with another inbox lives under it.
 func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) error {
 	p, err := message.ParsePresence(was.Value())
 	same := p.Host == a.self.Host && p.Ledger == a.self.Ledger
 	if err != nil || p.Ended || same && !machine.OtherBoot(p.Boot) {
 		return nil
 	}
-	rest, ago, err := a.lives(ctx, was, p)
+	rest, ago, err := a.livesFor(ctx, was, p)
 	switch {
 	case err != nil || rest == 0:
 		return err
@@ -236,7 +238,7 @@ func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) erro
 	}
 	err = link.Final(fmt.Errorf("an agent %s with another inbox is at work on host %s (process %d), or was %s ago: give this one another name with --name, or wait %s if that one is gone",
 		a.o.Agent, p.Host, p.PID, words.Took(ago), words.Took(rest)))
-	if !a.told.heard.IsZero() { // nothing was heard of this one, and that one took the name
+	if !a.told.heard.IsZero() { // this agent was not heard for so long that the other took the name
 		a.end(err)
 	}
 	return err
@@ -252,16 +254,16 @@ func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
 	return false, fmt.Errorf("ask whether agent %s is to drain: %w", a.o.Agent, err)
 }
 
-// askDrain looks regularly whether the agent should drain, or no longer. A watch would need a consumer: the server
+// checkDrain checks regularly whether the agent should drain, or no longer. A watch would need a consumer: the server
 // would keep one for each agent, and could not send into an account of the agent's own.
-func (a *Agent) askDrain(ctx context.Context) {
-	if !a.conn.Connected() || !a.due(drainLook) {
+func (a *Agent) checkDrain(ctx context.Context) {
+	if !a.conn.Connected() || !a.due(checking) {
 		return
 	}
-	a.retries[drainLook] = retry{at: time.Now().Add(min(a.every(), lookForDrain))}
-	is, err := a.isToDrain(ctx)
-	if err == nil && is != a.asked { // a silent server is reported elsewhere
-		a.asked = is
-		a.drain(is, askedByVerb)
+	a.retries[checking] = retry{at: time.Now().Add(min(a.every(), drainEvery))}
+	asked, err := a.isToDrain(ctx)
+	if err == nil && asked != a.asked { // putPresence reports a silent server
+		a.asked = asked
+		a.drain(asked, askedByVerb)
 	}
 }
