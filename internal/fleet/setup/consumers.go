@@ -260,7 +260,7 @@ func SubjectsFlags(subjects []string) (flags []string) {
 	return flags
 }
 
-// Consumer returns the consumer for the subject, or the default one. If there is neither, the error says how to make one.
+// Consumer returns the consumer for the subject, or the default one. Without either, the error says how to make one.
 func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject string) (jetstream.Consumer, error) {
 	if err := tooOld(js); err != nil {
 		return nil, err

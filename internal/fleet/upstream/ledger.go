@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/machine"
@@ -108,17 +109,8 @@ type state struct {
 	Inbox  string  `json:"inbox"`
 	Lock   string  `json:"lock"`
 	Claims []Claim `json:"claims"`
-	// Launcher is the last one that the agent started.
-	Launcher *Launcher `json:"launcher,omitempty"`
-}
-
-// Launcher is a process that the agent started, and that outlives a killed agent. Boot, Namespace and Start tell the
-// process from others with its number: see package machine.
-type Launcher struct {
-	PID       int    `json:"pid"`
-	Boot      string `json:"boot,omitempty"`
-	Namespace string `json:"pid_namespace,omitempty"`
-	Start     int64  `json:"process_start,omitempty"`
+	// Launcher is the last launcher that the agent started. It outlives a killed agent.
+	Launcher *inbox.Process `json:"launcher,omitempty"`
 }
 
 // ErrBusy says that another agent works on the inbox.
@@ -287,10 +279,10 @@ func (l *Ledger) Flush() error {
 }
 
 // Launcher returns the last noted launcher, or nil.
-func (l *Ledger) Launcher() *Launcher { return l.now().Launcher }
+func (l *Ledger) Launcher() *inbox.Process { return l.now().Launcher }
 
-// Launched notes a launcher. It is as durable as [Ledger.Put].
-func (l *Ledger) Launched(by Launcher) error {
+// Launched notes a launcher, durably as [Ledger.Put] does.
+func (l *Ledger) Launched(by inbox.Process) error {
 	return l.change("note which launcher the agent started", func(s *state) { s.Launcher = &by })
 }
 

@@ -10,8 +10,8 @@ import (
 	"syscall"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
 )
@@ -60,8 +60,7 @@ func (a *Agent) keepChild() {
 		return
 	}
 	a.child = c
-	pid := c.process.Pid
-	if err := a.ledger.Launched(upstream.Launcher{PID: pid, Boot: machine.BootID(), Namespace: machine.PIDNamespace(), Start: machine.ProcessStart(pid)}); err != nil {
+	if err := a.ledger.Launched(inbox.ProcessOf(c.process.Pid)); err != nil {
 		a.say(err.Error() + ": should this agent be killed, that launcher is not ended with its next run")
 	}
 }
@@ -83,7 +82,7 @@ func (a *Agent) adopt() {
 	}
 	died := machine.WatchProcess(l.PID).Died()
 	// The process is open by now, so its number cannot become another's.
-	if machine.LifeOf(l.Boot, l.Namespace, l.PID, l.Start) != machine.Alive {
+	if l.Life() != machine.Alive {
 		return
 	}
 	c := &child{process: process, done: make(chan error, 1)}
