@@ -143,7 +143,7 @@ func (o *agent) run() (err error) {
 		return err
 	}
 	if !o.noSession {
-		// Refuse a command that is not in PATH before taking a message. A path may be relative to another folder.
+		// Take no message for a command that is not in PATH. A path may be relative to another folder.
 		if name := o.Command[0]; !strings.Contains(name, "/") {
 			if _, err := exec.LookPath(name); err != nil {
 				return cli.Status(statusSetUp, fmt.Errorf("the command of sessions, %q, is in no directory of PATH: name one that is there behind --", name))
@@ -160,7 +160,7 @@ func (o *agent) run() (err error) {
 		}
 		o.Agent = strings.ToValidUTF8(host+"-"+filepath.Base(filepath.Dir(o.Inbox)), "\uFFFD")
 	}
-	// A session needs no password or token, and what it reads may make it do anything.
+	// A session needs no password of the server, and what it reads may make it do anything.
 	o.Environ = slices.DeleteFunc(os.Environ(), func(v string) bool {
 		return strings.HasPrefix(v, link.URLVariable+"=") && strings.Contains(v, "@")
 	})
@@ -174,9 +174,9 @@ func (o *agent) run() (err error) {
 		taken.Spare()
 	}
 	o.Drain, o.End, o.Kill = taken.Warm(), taken.First(), taken.Second()
-	begin, cancel := taken.Context() // the first signal ends it, until the agent runs
+	begin, cancel := taken.Context() // until the agent runs, the first signal ends it
 	defer cancel()
-	go func(done <-chan struct{}) { // a TERM that drains ends it, too
+	go func(done <-chan struct{}) { // and so does a TERM that drains
 		select {
 		case <-taken.Warm():
 			cancel()
@@ -193,7 +193,7 @@ func (o *agent) run() (err error) {
 		if ended = begin.Err() != nil; err == nil {
 			ended, err = worker.Run(begin, o.c, o.Options)
 			o.c.Close()
-			begin = later // one that drains goes on with a new connection
+			begin = later // with a new connection an agent that drains continues
 		} else if ended {
 			err = nil
 		}

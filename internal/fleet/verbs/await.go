@@ -20,11 +20,11 @@ import (
 )
 
 const (
-	// lookEvery is how often the decision and the message are looked up, although the server announces a decision.
-	lookEvery = 5 * time.Second
-	// glance limits a look at what a role may not see, and is the time between two tries.
+	// pollEvery is how often await looks for the decision and the message, although the server announces a decision.
+	pollEvery = 5 * time.Second
+	// glance limits a request that the role may not permit, and is the time between two tries.
 	glance = time.Second
-	// mostTries is how often a silent server is asked.
+	// mostTries is how often await asks a silent server.
 	mostTries = 30
 )
 
@@ -37,13 +37,13 @@ type waited struct {
 	Result  *outcome `json:"result,omitempty"` // an outcome
 }
 
-// gone wraps the reason why nobody will settle a message.
+// gone is the reason why nobody will settle a message.
 type gone struct{ error }
 
 // await waits for the outcome of a message, and prints it. Any outcome but an answer is an error.
 func (o *send) await(ctx context.Context, r receipt) error {
 	w := waited{ID: r.ID, Stream: r.Stream, Seq: r.Seq}
-	known, err := o.decided(ctx, r)
+	known, err := o.awaitDecision(ctx, r)
 	if err == nil {
 		err = o.patiently(ctx, func() error {
 			w.Result, err = o.answered(ctx, r.ID, known)
@@ -92,7 +92,7 @@ func becameDead(r *upstream.Record) error {
 	return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the message %q became a dead letter: %s", r.ID, words.Line(r.Reason)))
 }
 
-func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error) {
+func (o *send) awaitDecision(ctx context.Context, r receipt) (*upstream.Record, error) {
 	var watch jetstream.KeyWatcher
 	err := o.patiently(ctx, func() (err error) {
 		watch, err = o.kv.Watch(ctx, message.Key(r.ID))
@@ -102,14 +102,14 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 		return nil, o.noBucket()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("watch the bucket %s: %w", o.kv.Bucket(), o.said(err))
+		return nil, fmt.Errorf("watch the bucket %s: %w", o.kv.Bucket(), o.explain(err))
 	}
 	defer func() { _ = watch.Stop() }() // the connection is about to end
 	updates := watch.Updates()
 	next := time.NewTimer(0)
 	defer next.Stop()
-	if r.Sent { // else it may have been lost before
-		next.Reset(lookEvery)
+	if r.Sent { // an earlier message may have been lost before
+		next.Reset(pollEvery)
 	}
 	untaken := o.untaken(ctx)
 	missed := false
@@ -121,17 +121,17 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 			return nil, ctx.Err()
 		case e, open := <-updates:
 			if !open {
-				updates = nil // the looks go on
+				updates = nil // polling goes on
 			}
 			if e != nil && e.Operation() == jetstream.KeyValuePut {
 				known, err = parsed(e, upstream.ParseRecord)
 			}
 		case <-next.C:
-			next.Reset(lookEvery)
+			next.Reset(pollEvery)
 			if o.c.Connected() {
-				known, err = o.look(ctx, r)
+				known, err = o.pollDecision(ctx, r)
 			}
-			if missed = !missed && errors.As(err, new(gone)); missed { // the server of a cluster that was asked may be behind
+			if missed = !missed && errors.As(err, new(gone)); missed { // a server of a cluster may be behind the others
 				err = nil
 				next.Reset(glance)
 			}
@@ -144,7 +144,7 @@ func (o *send) decided(ctx context.Context, r receipt) (*upstream.Record, error)
 	}
 }
 
-// patiently calls do until the server answers or the wait ends; while connected, only mostTries times.
+// patiently calls do until the server answers or ctx ends. While connected it makes only mostTries calls.
 func (o *send) patiently(ctx context.Context, do func() error) error {
 	for tries := 0; ; {
 		err := do()
@@ -161,32 +161,28 @@ func (o *send) patiently(ctx context.Context, do func() error) error {
 	}
 }
 
-// look asks for the decision, and whether the message exists. If the server is away, it returns nothing.
-func (o *send) look(ctx context.Context, r receipt) (*upstream.Record, error) {
-	where := o.lost(ctx, r) // first: whoever settles a message decides, then acknowledges
-	known, _, err := o.decision(ctx, r.ID)
-	if wrong := err; err != nil {
-		_, err = o.c.JS.KeyValue(ctx, o.kv.Bucket())
-		if errors.Is(err, jetstream.ErrBucketNotFound) {
+// pollDecision reads the decision, and whether the message exists. If the server is away, it returns nothing.
+func (o *send) pollDecision(ctx context.Context, r receipt) (known *upstream.Record, err error) {
+	lost := o.lost(ctx, r) // first, since an agent decides before it takes the message off the stream
+	if known, _, o.blind = o.decision(ctx, r.ID); o.blind != nil {
+		if _, err = o.c.JS.KeyValue(ctx, o.kv.Bucket()); errors.Is(err, jetstream.ErrBucketNotFound) {
 			return nil, o.noBucket()
 		}
-		o.blind = wrong
 		return nil, nil
 	}
-	o.blind = nil
 	if known == nil || known.LetterState == upstream.Requeued {
-		return nil, where
+		return nil, lost
 	}
 	return known, nil
 }
 
-// noBucket says that nobody can tell what becomes of the message.
+// noBucket returns the error that nobody can know what becomes of the message.
 func (o *send) noBucket() error {
 	return gone{o.notFound("the bucket "+o.kv.Bucket(), jetstream.ErrBucketNotFound)}
 }
 
-// lost returns an error if the message is certainly not in the stream. A producer may ask for the stream's state,
-// and for a message by its number.
+// lost returns an error if the message is certainly not in the stream. A producer may read the stream's state, and a
+// message by its number.
 func (o *send) lost(ctx context.Context, r receipt) error {
 	if r.Seq == 0 || r.Found == foundAnswered {
 		return nil
@@ -200,7 +196,7 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	}
 	state := found.CachedInfo().State
 	there := r.Seq >= state.FirstSeq && r.Seq <= state.LastSeq
-	if there { // only a definite no, or another message there, counts
+	if there { // unless the server denies it, or has another message there
 		o.c.Quietly(func() {
 			ctx, cancel := context.WithTimeout(ctx, glance)
 			defer cancel()
@@ -217,7 +213,7 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	again, why := "send it again if it is still wanted", "so somebody or a limit of the stream deleted it, or the stream was made anew"
 	var l upstream.Lease
 	if e, err := o.kv.Get(ctx, message.LeaseKey(r.ID)); err == nil && json.Unmarshal(e.Value(), &l) == nil && l.Seq == r.Seq && l.Agent != "" {
-		_, wrong := o.kv.Get(ctx, message.AnswerKey(r.ID, l.Agent)) // whose decision somebody removed
+		_, wrong := o.kv.Get(ctx, message.AnswerKey(r.ID, l.Agent)) // somebody may have removed only its decision
 		if why = "so somebody deleted it; agent " + words.Brief(l.Agent) + " has it, and may answer it all the same"; l.Settled || wrong == nil {
 			why = "since " + words.Brief(l.Agent) + " settled it and what came of it is no longer kept"
 		}
@@ -231,9 +227,9 @@ func (o *send) lost(ctx context.Context, r receipt) error {
 	return gone{fmt.Errorf("it is neither in the stream %s nor among the results, %s: %s", o.stream, why, again)}
 }
 
-// untaken sends a sentence if no consumer takes the subject. It sends nothing to a user without the right to know.
+// untaken sends a sentence if no consumer takes the subject, and nothing to a user without the right to know.
 func (o *send) untaken(ctx context.Context) <-chan string {
-	said := make(chan string, 1)
+	sentence := make(chan string, 1)
 	go o.c.Quietly(func() {
 		ctx, cancel := context.WithTimeout(ctx, glance)
 		defer cancel()
@@ -243,10 +239,10 @@ func (o *send) untaken(ctx context.Context) <-chan string {
 			filters = append(filters, setup.Filters(&info.Config)...)
 		}
 		if err == nil && !setup.Takes(filters, o.subject) {
-			said <- fmt.Sprintf("no consumer of the stream %s takes messages of %s, so no agent gets this one: %s makes one", o.stream, o.subject, setup.Command(o.c.JS, o.stream, "--for", o.forSetup()))
+			sentence <- fmt.Sprintf("no consumer of the stream %s takes messages of %s, so no agent gets this one: %s makes one", o.stream, o.subject, setup.Command(o.c.JS, o.stream, "--for", o.forSetup()))
 		}
 	})
-	return said
+	return sentence
 }
 
 // outcome is what became of a message, as --json prints it.
@@ -264,13 +260,13 @@ func (o *common) decision(ctx context.Context, id string) (*upstream.Record, uin
 	case errors.Is(err, jetstream.ErrKeyNotFound):
 		return nil, 0, nil
 	case err != nil:
-		return nil, 0, fmt.Errorf("read what became of the message %q: %w", id, o.said(err))
+		return nil, 0, fmt.Errorf("read what became of the message %q: %w", id, o.explain(err))
 	}
 	r, err := parsed(e, upstream.ParseRecord)
 	return r, e.Revision(), err
 }
 
-// parsed reads a value. The error says where it is.
+// parsed parses a value. The error names its key and bucket.
 func parsed[T any](e jetstream.KeyValueEntry, parse func([]byte) (T, error)) (T, error) {
 	v, err := parse(e.Value())
 	if err != nil {
@@ -279,6 +275,7 @@ func parsed[T any](e jetstream.KeyValueEntry, parse func([]byte) (T, error)) (T,
 	return v, err
 }
 
+// answered returns the outcome of a decided message, with the reply if there is one.
 func (o *common) answered(ctx context.Context, id string, r *upstream.Record) (*outcome, error) {
 	if r.Outcome != upstream.WasAnswered {
 		return &outcome{Record: *r}, nil
@@ -288,7 +285,7 @@ func (o *common) answered(ctx context.Context, id string, r *upstream.Record) (*
 		return nil, fmt.Errorf("the message %q was answered by %s, and the text of that is no longer kept in the bucket %s", id, r.Agent, o.kv.Bucket())
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the answer to the message %q: %w", id, o.said(err))
+		return nil, fmt.Errorf("read the answer to the message %q: %w", id, o.explain(err))
 	}
 	a, err := parsed(e, upstream.ParseAnswer)
 	if err != nil {
@@ -300,5 +297,5 @@ func (o *common) answered(ctx context.Context, id string, r *upstream.Record) (*
 
 func (o *common) replyOf(ctx context.Context, a upstream.Answer) (text string, err error) {
 	text, err = upstream.Reply(ctx, o.c.JS, o.stream, a)
-	return text, o.said(err)
+	return text, o.explain(err)
 }

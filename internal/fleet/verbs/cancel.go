@@ -53,23 +53,23 @@ answered or set aside before.`,
 			}, func(ctx context.Context) error {
 				up, err := upstream.Open(ctx, o.c.JS, o.stream)
 				if err != nil {
-					return o.said(err)
+					return o.explain(err)
 				}
-				return forEach(o.s, o.ids, func(id string) error { return o.one(ctx, up, id) })
+				return forEach(o.s, o.ids, func(id string) error { return o.cancel(ctx, up, id) })
 			})
 		},
 	}
 }
 
-func (o *cancel) one(ctx context.Context, up *upstream.Upstream, id string) error {
-	c, err := o.place(ctx, up, id)
+func (o *cancel) cancel(ctx context.Context, up *upstream.Upstream, id string) error {
+	c, err := o.find(ctx, up, id)
 	if err != nil {
 		return err
 	}
 	known, with, err := up.Cancel(ctx, c)
 	switch {
 	case err != nil:
-		return o.said(err)
+		return o.explain(err)
 	case known != nil && known.Outcome == upstream.WasAnswered:
 		return fmt.Errorf("the message %q was answered by %s before", c.ID, known.Agent)
 	case known != nil && known.Reason != upstream.Canceled:
@@ -82,9 +82,9 @@ func (o *cancel) one(ctx context.Context, up *upstream.Upstream, id string) erro
 	return o.report(canceled{ID: c.ID, Stream: o.stream, Seq: c.Seq, With: with}, sentence)
 }
 
-// place finds a message by its id or its place. A server has no list of ids, so place reads the stream, and then
-// the message's lease.
-func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
+// find finds a message by its id or its place. A server has no list of ids, so find reads the stream, and then the
+// message's lease.
+func (o *cancel) find(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
 	for m, err := range o.messages(ctx, up.Stream) {
 		if err != nil {
 			return c, fmt.Errorf("look for the message %q: %w", id, err)
@@ -94,9 +94,9 @@ func (o *cancel) place(ctx context.Context, up *upstream.Upstream, id string) (c
 			return upstream.Claim{Message: message.Message{ID: is, Seq: m.Sequence, Stored: m.Time, Again: message.AgainOf(m.Header)}}, nil
 		}
 	}
-	// It may be settled, and somebody may have deleted what an agent still works on.
+	// It may be settled, or deleted while an agent works on it.
 	if c, held, err := up.Held(ctx, id); err != nil || held {
-		return c, o.said(err)
+		return c, o.explain(err)
 	}
 	return c, fmt.Errorf("the message %q is not in the stream %s: it was settled, or never sent", id, o.stream)
 }

@@ -112,7 +112,7 @@ func onLetters(v cli.Verb, act func(*dead, context.Context) error, add func(*dea
 			}
 			return nil
 		}, func(ctx context.Context) (err error) {
-			if o.box, err = o.find(ctx, message.Dead(o.stream)); err != nil {
+			if o.box, err = o.openStream(ctx, message.Dead(o.stream)); err != nil {
 				return err
 			}
 			return act(&o, ctx)
@@ -164,7 +164,7 @@ func (o *dead) noLetters() { o.s.Note("nothing was set aside in the stream %s", 
 func (o *dead) show(ctx context.Context) error {
 	first := true
 	return forEach(o.s, o.ids, func(id string) error {
-		l, err := o.one(ctx, id)
+		l, err := o.find(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -246,9 +246,9 @@ func (o *dead) purge(ctx context.Context) error {
 	if !o.yes && !program.Agreed(fmt.Sprintf("throw %s away for good?", words.Count(len(all), "dead letter", "dead letters")), o.s) {
 		return errors.New("nothing was purged")
 	}
-	if o.all { // up to the last one listed
+	if o.all { // up to the last letter chosen
 		if err := o.box.Purge(ctx, jetstream.WithPurgeSequence(all[len(all)-1].Letter+1)); err != nil {
-			return fmt.Errorf("take the dead letters away: %w", o.said(err))
+			return fmt.Errorf("take the dead letters away: %w", o.explain(err))
 		}
 	}
 	for _, l := range all {

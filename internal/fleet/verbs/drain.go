@@ -75,10 +75,10 @@ type drained struct {
 }
 
 func (o *drain) run(ctx context.Context) error {
-	kv, err := o.bucket(ctx, message.Agents(o.stream))
+	kv, err := o.openBucket(ctx, message.Agents(o.stream))
 	var d drained
 	if err == nil {
-		d, err = o.ask(ctx, kv)
+		d, err = o.request(ctx, kv)
 	}
 	switch {
 	case err != nil && errors.Is(context.Cause(ctx), errTimedOut):
@@ -97,8 +97,8 @@ func (o *drain) run(ctx context.Context) error {
 	return o.report(d, fmt.Sprintf("%s holds nothing more", o.agent))
 }
 
-// ask stores the request, or takes it back. It refuses an unknown agent, whose name must be wrong.
-func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err error) {
+// request stores the request, or takes it back. It refuses an unknown agent, whose name must be wrong.
+func (o *drain) request(ctx context.Context, kv jetstream.KeyValue) (d drained, err error) {
 	e, err := kv.Get(ctx, message.AgentKey(o.agent))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		var all []string
@@ -117,14 +117,14 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 		return d, fmt.Errorf("no agent of the stream %s is called %q: %s", o.stream, o.agent, there)
 	}
 	if err != nil {
-		return d, fmt.Errorf("look up the agent %q: %w", o.agent, o.said(err))
+		return d, fmt.Errorf("look up the agent %q: %w", o.agent, o.explain(err))
 	}
 	a, err := parsed(e, message.ParsePresence)
 	if err != nil {
 		return d, err
 	}
 	d = drained{Agent: o.agent, Drain: !o.undo, Holds: len(a.Holds), LastSeen: e.Created()}
-	s, err := o.find(ctx, o.stream) // for the server's time
+	s, err := o.openStream(ctx, o.stream) // for the server's time
 	if err != nil {
 		return d, err
 	}
@@ -136,12 +136,12 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 	}
 	if o.undo {
 		if err := kv.Delete(ctx, message.DrainKey(o.agent)); err != nil {
-			return d, fmt.Errorf("take the request back: %w", o.said(err))
+			return d, fmt.Errorf("take the request back: %w", o.explain(err))
 		}
 		return d, nil
 	}
 	m := nats.NewMsg(upstream.KeySubject(o.c.JS, kv.Bucket(), message.DrainKey(o.agent)))
-	m.Header.Set(jetstream.MsgTTLHeader, "never") // the bucket forgets the rest after some time
+	m.Header.Set(jetstream.MsgTTLHeader, "never") // the bucket forgets other keys after some time
 	if m.Data, err = json.Marshal(map[string]any{"agent": o.agent, "at": time.Now().UTC()}); err == nil {
 		_, err = o.c.JS.PublishMsg(ctx, m)
 	}
@@ -150,7 +150,7 @@ func (o *drain) ask(ctx context.Context, kv jetstream.KeyValue) (d drained, err 
 		_, err = kv.Put(ctx, message.DrainKey(o.agent), m.Data)
 	}
 	if err != nil {
-		return d, fmt.Errorf("ask the agent: %w", o.said(err))
+		return d, fmt.Errorf("ask the agent: %w", o.explain(err))
 	}
 	return d, nil
 }

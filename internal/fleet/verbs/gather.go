@@ -20,11 +20,11 @@ import (
 	"heartbeat/internal/see"
 )
 
-// seen is a stream with its agents, as status prints it with --json.
+// seen is a stream with its agents, as status prints it with --json. All times are the server's.
 type seen struct {
 	Server      string      `json:"server"`
 	Stream      string      `json:"stream"`
-	At          time.Time   `json:"at"` // the server's time, as all times here
+	At          time.Time   `json:"at"`
 	Messages    uint64      `json:"messages"`
 	Bytes       uint64      `json:"bytes"`
 	Waiting     uint64      `json:"waiting"`
@@ -40,9 +40,9 @@ type seen struct {
 	Why         string      `json:"why"`
 	Warnings    []string    `json:"warnings,omitempty"`
 
-	nc       *nats.Conn // whose server a command to type names
-	forSetup string     // the first of Unclaimed as setup should get it
-	passed   string     // a consumer that hands out no more what the stream still has, or ""
+	nc       *nats.Conn // its server is named in commands to type
+	forSetup string     // the first of Unclaimed, as an argument for setup
+	passed   string     // a consumer that no longer hands out what the stream still has, or ""
 }
 
 // consumer hands out the messages of some subjects.
@@ -57,7 +57,7 @@ type consumer struct {
 	info        *jetstream.ConsumerInfo
 }
 
-// agentSeen is an agent, with its times by the server's clock.
+// agentSeen is an agent, with times by the server's clock.
 type agentSeen struct {
 	Agent    string        `json:"agent"`
 	Host     string        `json:"host"`
@@ -101,18 +101,18 @@ type holding struct {
 }
 
 func (o *common) gather(ctx context.Context) (*seen, error) {
-	found, err := o.find(ctx, o.stream)
+	found, err := o.openStream(ctx, o.stream)
 	if err != nil {
 		return nil, err
 	}
 	s := &seen{Server: o.c.Where(), nc: o.c.NATS, Stream: o.stream, Consumers: []consumer{}, Agents: []agentSeen{}}
 	_, all, err := setup.Consumers(ctx, o.c.JS, o.stream)
 	if err != nil {
-		return nil, o.said(err)
+		return nil, o.explain(err)
 	}
 	for i, info := range all {
 		if rest := info.PauseRemaining.Seconds(); i == 0 || rest < s.PausedFor {
-			s.PausedFor = rest // of the first that goes on
+			s.PausedFor = rest // until the first of them goes on
 		}
 		s.Consumers = append(s.Consumers, consumer{
 			Name: info.Name, Subjects: setup.Filters(&info.Config), Waiting: info.NumPending, InWork: info.NumAckPending,
@@ -120,7 +120,7 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 		})
 		s.InWork += info.NumAckPending
 	}
-	info, err := found.Info(ctx) // after the consumers, so that what waits existed then
+	info, err := found.Info(ctx) // after the consumers, so that it counts all that they count
 	if err != nil {
 		return nil, o.notFound("the stream "+o.stream, err)
 	}
@@ -136,7 +136,7 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 	if err := o.gatherAgents(ctx, s); err != nil {
 		return nil, err
 	}
-	dead, err := o.find(ctx, message.Dead(o.stream))
+	dead, err := o.openStream(ctx, message.Dead(o.stream))
 	if err != nil {
 		return nil, err
 	}
@@ -149,15 +149,15 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 }
 
 func (o *common) gatherAgents(ctx context.Context, s *seen) error {
-	kv, err := o.bucket(ctx, message.Agents(o.stream))
+	kv, err := o.openBucket(ctx, message.Agents(o.stream))
 	if err != nil {
 		return err
 	}
 	asked := map[string]bool{} // to drain
 	doubts := 0
 	err = o.values(ctx, kv, []string{"agent.*", "drain.*"}, func(e jetstream.KeyValueEntry) {
-		if strings.HasPrefix(e.Key(), "drain.") {
-			asked[strings.TrimPrefix(e.Key(), "drain.")] = true
+		if name, isDrain := strings.CutPrefix(e.Key(), "drain."); isDrain {
+			asked[name] = true
 			return
 		}
 		a, err := message.ParsePresence(e.Value())
@@ -165,7 +165,7 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 			s.Agents = append(s.Agents, agentAt(s.At, bounded(a), e.Created()))
 			return
 		}
-		switch doubts++; { // no agent wrote that
+		switch doubts++; { // no agent wrote that value
 		case doubts < mostWarnings:
 			s.Warnings = append(s.Warnings, fmt.Sprintf("the key %s of the bucket %s is not what its agent would say", cutTo(e.Key(), mostName), e.Bucket()))
 		case doubts == mostWarnings:
@@ -182,46 +182,46 @@ func (o *common) gatherAgents(ctx context.Context, s *seen) error {
 		}
 	}
 	slices.SortFunc(s.Agents, func(a, b agentSeen) int { return strings.Compare(a.Agent, b.Agent) })
-	s.sayReleases()
+	s.warnOfReleases()
 	return nil
 }
 
-// sayReleases warns if agents run several releases, as in a rolling upgrade.
-func (s *seen) sayReleases() {
-	of := map[string][]string{}
+// warnOfReleases warns if agents run several releases, as in a rolling upgrade.
+func (s *seen) warnOfReleases() {
+	agents := map[string][]string{}
 	for _, a := range s.Agents {
 		if a.State != over {
 			release := cmp.Or(a.Release, "an older release")
-			of[release] = append(of[release], a.Agent)
+			agents[release] = append(agents[release], a.Agent)
 		}
 	}
-	if len(of) < 2 {
+	if len(agents) < 2 {
 		return
 	}
 	var all []string
-	for _, release := range slices.Sorted(maps.Keys(of)) {
-		all = append(all, release+" ("+listed(of[release])+")")
+	for _, release := range slices.Sorted(maps.Keys(agents)) {
+		all = append(all, release+" ("+listed(agents[release])+")")
 	}
 	s.Warnings = append(s.Warnings, "agents have several releases: "+strings.Join(all, ", "))
 }
 
-// Limits on what an agent says of itself. Anybody with an agent's role can write anything there.
+// Limits on an agent's presence. Anybody with an agent's role can write anything there.
 const (
 	mostName     = 512 // bytes of a name: more than --name takes, or a host with a folder has
-	mostSaid     = 1024
-	mostHolds    = 200 // --slots takes half of it
+	mostText     = 1024
+	mostHolds    = 200 // twice as many as --slots takes
 	mostWarnings = 5
 )
 
-// bounded cuts what an agent says to what an honest one would say.
+// bounded cuts a presence to what an honest agent would publish.
 func bounded(a message.Presence) message.Presence {
 	for _, text := range []*string{&a.Host, &a.Release, &a.Subject, &a.Inbox, &a.Path, &a.HeldUp} {
-		*text = cutTo(*text, mostSaid)
+		*text = cutTo(*text, mostText)
 	}
 	a.Holds = a.Holds[:min(len(a.Holds), mostHolds)]
 	for i := range a.Holds {
 		h := &a.Holds[i]
-		h.Subject, h.State = cutTo(h.Subject, mostSaid), cutTo(h.State, mostSaid)
+		h.Subject, h.State = cutTo(h.Subject, mostText), cutTo(h.State, mostText)
 	}
 	return a
 }
@@ -233,12 +233,12 @@ func cutTo(text string, most int) string {
 	return strings.ToValidUTF8(text[:most], "") + " ..."
 }
 
-// mostInboxes limits how many inboxes of this machine are looked into.
+// mostInboxes limits from how many inboxes of this machine troubles are read.
 const mostInboxes = 50
 
-// lookInto looks into the inboxes of agents on this machine, if the lock beside an inbox is the agent's.
-func (s *seen) lookInto() {
-	host, _ := os.Hostname() // empty where there is none
+// addTroubles adds the troubles of inboxes on this machine, if the lock beside an inbox is the agent's.
+func (s *seen) addTroubles() {
+	host, _ := os.Hostname() // empty if there is none
 	var here []*agentSeen
 	var paths []string
 	for i := range s.Agents {
@@ -252,12 +252,12 @@ func (s *seen) lookInto() {
 	}
 }
 
-// isForgotten keeps the list short where each start has a name of its own.
+// isForgotten reports whether to leave an agent out, since each start may have a name of its own.
 func (a *agentSeen) isForgotten(now time.Time) bool {
 	return (a.State == away || a.State == over) && now.Sub(a.LastSeen) >= forgotten && len(a.Holds) == 0
 }
 
-// agentAt converts an agent's times to the server's clock: the age that the agent said, plus the time since.
+// agentAt converts an agent's times to the server's clock: their age by the agent's clock, plus the time since.
 func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	on := func(t time.Time) time.Time { return put.Add(min(0, t.Sub(a.At))) }
 	one := agentSeen{
@@ -289,10 +289,10 @@ func agentAt(now time.Time, a message.Presence, put time.Time) agentSeen {
 	return one
 }
 
-// maxUnclaimed is how many subjects without a consumer are named.
+// maxUnclaimed limits how many subjects without a consumer are named.
 const maxUnclaimed = 5
 
-// gatherUnclaimed finds subjects that no consumer takes. It asks for them only if the counts leave messages over.
+// gatherUnclaimed finds subjects that no consumer takes. It asks for them only if consumers do not count all messages.
 func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.Stream) error {
 	claimed := uint64(s.InWork)
 	var filters []string
@@ -315,7 +315,7 @@ func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.S
 	slices.Sort(s.Unclaimed)
 	s.Unclaimed = s.Unclaimed[:min(len(s.Unclaimed), maxUnclaimed)]
 	for _, c := range s.Consumers {
-		// What was settled leaves the stream, on servers of a cluster a moment later.
+		// What was settled leaves the stream, in a cluster a moment later.
 		last := c.info.AckFloor.Last
 		isIdle := c.InWork == 0 && c.Waiting == 0 && (last == nil || s.At.Sub(*last) > c.info.Config.AckWait)
 		if isIdle && len(s.Unclaimed) == 0 && setup.IsOurs(c.info) && c.info.Delivered.Stream >= info.State.FirstSeq {
@@ -324,7 +324,7 @@ func (o *common) gatherUnclaimed(ctx context.Context, s *seen, found jetstream.S
 	}
 	if len(s.Unclaimed) > 0 {
 		s.forSetup = s.Unclaimed[0]
-		// One that cannot be read may be gone by now.
+		// An unreadable message may be gone by now.
 		if m, err := found.GetLastMsgForSubject(ctx, s.forSetup); err == nil && m.Header.Get(message.HeaderAfter) != "" {
 			s.forSetup = allKeys(s.forSetup)
 		}

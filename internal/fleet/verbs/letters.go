@@ -45,11 +45,11 @@ type letter struct {
 	reply  string
 }
 
-// letterOf reads a dead letter. An agent wrote its headers, so a number that does not parse counts as 0.
+// letterOf reads a dead letter. An agent wrote its headers, so a wrong number counts as 0.
 func letterOf(m *jetstream.RawStreamMsg) *letter {
 	h := m.Header
 	number := func(name string) int64 {
-		n, _ := strconv.ParseInt(h.Get(name), 10, 64) // 0 will do
+		n, _ := strconv.ParseInt(h.Get(name), 10, 64)
 		return n
 	}
 	return &letter{
@@ -61,7 +61,7 @@ func letterOf(m *jetstream.RawStreamMsg) *letter {
 	}
 }
 
-// messages returns the messages of a stream that were there when the stream was found, the oldest first.
+// messages returns the messages that a stream had when it was opened, the oldest first.
 func (o *common) messages(ctx context.Context, in jetstream.Stream) iter.Seq2[*jetstream.RawStreamMsg, error] {
 	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
 		is := in.CachedInfo()
@@ -71,7 +71,7 @@ func (o *common) messages(ctx context.Context, in jetstream.Stream) iter.Seq2[*j
 				return
 			}
 			if err != nil {
-				yield(nil, fmt.Errorf("read the stream %s: %w", is.Config.Name, o.said(err)))
+				yield(nil, fmt.Errorf("read the stream %s: %w", is.Config.Name, o.explain(err)))
 				return
 			}
 			if seq = m.Sequence; seq > is.State.LastSeq || !yield(m, nil) {
@@ -81,33 +81,33 @@ func (o *common) messages(ctx context.Context, in jetstream.Stream) iter.Seq2[*j
 	}
 }
 
-// one finds the letter of a message. If it was set aside more than once, the last letter counts.
-func (o *dead) one(ctx context.Context, id string) (*letter, error) {
+// find finds the letter of a message. If the message was set aside more than once, the last letter counts.
+func (o *dead) find(ctx context.Context, id string) (*letter, error) {
 	m, err := o.box.GetLastMsgForSubject(ctx, message.DeadSubject(o.stream, id))
-	if errors.Is(err, jetstream.ErrMsgNotFound) {
-		var last *letter
-		if message.IsPlace(o.stream, id) { // of a message that has no id in its headers
-			for m, err := range o.messages(ctx, o.box) {
-				if err != nil {
-					return nil, err
-				}
-				if l := letterOf(m); message.IsAt(o.stream, id, l.ID) {
-					last = l
-				}
+	if err == nil {
+		return letterOf(m), nil
+	}
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil, fmt.Errorf("look up the dead letter of the message %q: %w", id, o.explain(err))
+	}
+	var last *letter
+	if message.IsPlace(o.stream, id) { // of a message without an id in its headers
+		for m, err := range o.messages(ctx, o.box) {
+			if err != nil {
+				return nil, err
+			}
+			if l := letterOf(m); message.IsAt(o.stream, id, l.ID) {
+				last = l
 			}
 		}
-		if last != nil {
-			return last, nil
-		}
+	}
+	if last == nil {
 		return nil, fmt.Errorf("no dead letter is about the message %q: %s shows them", id, link.Typed(o.c.NATS, "dead list", "--stream", o.stream))
 	}
-	if err != nil {
-		return nil, fmt.Errorf("look up the dead letter of the message %q: %w", id, o.said(err))
-	}
-	return letterOf(m), nil
+	return last, nil
 }
 
-// chosen returns the letters that the arguments name, or all of them, and notes if there is none.
+// chosen returns the letters that the arguments name, or all letters, and notes if there are none.
 func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 	if o.all {
 		for m, err := range o.messages(ctx, o.box) {
@@ -123,7 +123,7 @@ func (o *dead) chosen(ctx context.Context) (all []*letter, err error) {
 		return all, nil
 	}
 	for _, id := range o.ids {
-		l, err := o.one(ctx, id)
+		l, err := o.find(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -153,27 +153,26 @@ func (o *dead) remove(ctx context.Context, l *letter) error {
 	if _, gone := o.box.GetMsg(ctx, l.Letter); errors.Is(gone, jetstream.ErrMsgNotFound) {
 		return nil
 	}
-	return fmt.Errorf("take away the dead letter of the message %q: %w", l.ID, o.said(err))
+	return fmt.Errorf("take away the dead letter of the message %q: %w", l.ID, o.explain(err))
 }
 
-// requeue sends the message of a letter again, and removes the letter. First the message goes into the stream, then
-// its decision is marked, and the letter goes last. So after any kill the letter or the message is there. The next
-// requeue publishes the same id, which the server drops within its window. After that window the message may be
-// there twice, and is still decided once.
+// requeue sends the message of a letter again, marks its decision, and then removes the letter. So after any kill the
+// letter or the message is there. Another requeue publishes the same id, which the server drops within its window.
+// After that window the message may be there twice, and is still decided once.
 func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	stored, err := o.box.GetMsg(ctx, l.Letter)
 	if err != nil {
-		return 0, fmt.Errorf("read the dead letter of the message %q: %w", l.ID, o.said(err))
+		return 0, fmt.Errorf("read the dead letter of the message %q: %w", l.ID, o.explain(err))
 	}
 	l = letterOf(stored)
 	if l.Subject == "" || l.ID == "" {
 		return 0, fmt.Errorf("the dead letter %d does not say which message it is of: purge it, or send its text with heartbeat-nats send", l.Letter)
 	}
-	found, err := o.find(ctx, o.stream)
+	found, err := o.openStream(ctx, o.stream)
 	if err != nil {
 		return 0, err
 	}
-	// An agent wrote the letter, and whoever requeues it may publish what agents may not, such as requests to the server.
+	// An agent wrote the letter, and may not publish all that its reader may, such as requests to the server.
 	if !setup.Takes(found.CachedInfo().Config.Subjects, l.Subject) || strings.ContainsAny(l.Subject, "*> \t\r\n") {
 		return 0, fmt.Errorf("requeue the message %q: the stream %s does not take its subject %s: its letter stays", l.ID, o.stream, words.Brief(l.Subject))
 	}
@@ -181,12 +180,12 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := o.passed(ctx, l, found, m); err != nil {
+	if err := o.checkAgain(ctx, l, found, m); err != nil {
 		return 0, err
 	}
 	ack, err := o.publish(ctx, m)
 	if err != nil {
-		return 0, fmt.Errorf("requeue the message %q: %w: its letter stays", l.ID, o.said(err))
+		return 0, fmt.Errorf("requeue the message %q: %w: its letter stays", l.ID, o.explain(err))
 	}
 	if err := o.mark(ctx, l, ack.Sequence); err != nil {
 		return 0, fmt.Errorf("the message %q was requeued, and its letter stays since that could not be noted: requeue it again: %w", l.ID, err)
@@ -194,6 +193,7 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	return ack.Sequence, o.remove(ctx, l)
 }
 
+// message returns the message of a letter, as requeue sends it.
 func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 	text, err := o.payload(ctx, l)
 	if err != nil {
@@ -215,9 +215,9 @@ func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 	return m, nil
 }
 
-// passed refuses to send a message that agents would take for another one of its id, whose letter was requeued before.
-func (o *dead) passed(ctx context.Context, l *letter, in jetstream.Stream, m *nats.Msg) (err error) {
-	if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err != nil {
+// checkAgain refuses a message that agents would mistake for another one of its id, whose letter was requeued before.
+func (o *dead) checkAgain(ctx context.Context, l *letter, in jetstream.Stream, m *nats.Msg) (err error) {
+	if o.kv, err = o.openBucket(ctx, message.Bucket(o.stream)); err != nil {
 		return err
 	}
 	known, _, err := o.decision(ctx, l.ID)
@@ -227,17 +227,17 @@ func (o *dead) passed(ctx context.Context, l *letter, in jetstream.Stream, m *na
 	if known.Again == l.Again {
 		sent, err := in.GetMsg(ctx, known.Seq)
 		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && sent.Header.Get(message.HeaderMsgID) == m.Header.Get(message.HeaderMsgID) {
-			return nil // it is deleted, or this letter's own
+			return nil // it is deleted, or is this letter's own
 		}
 		if err != nil {
-			return fmt.Errorf("read the stream %s: %w", o.stream, o.said(err))
+			return fmt.Errorf("read the stream %s: %w", o.stream, o.explain(err))
 		}
 	}
 	return fmt.Errorf("requeue the message %q: another letter of that id was requeued before, and agents would take this one for it: it stays; send its text under another id", l.ID)
 }
 
-// mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A
-// decision that was replaced meanwhile is newer, and stays.
+// mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A newer
+// decision stays.
 func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 	r, revision, err := o.decision(ctx, l.ID)
 	if r == nil { // it is forgotten, and without one another letter of that id would be sent beside this one
@@ -254,5 +254,5 @@ func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 	if _, err = o.kv.Update(ctx, message.Key(l.ID), value, revision); upstream.IsOlder(err) {
 		return nil
 	}
-	return o.said(err)
+	return o.explain(err)
 }

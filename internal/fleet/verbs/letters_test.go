@@ -117,7 +117,7 @@ func TestPurgedWhileShown(t *testing.T) {
 	require.NoError(t, err)
 	defer c.Close()
 	b := &dead{common: common{stream: "WORK", c: c}}
-	b.box, err = b.find(fleet.Context(t), "WORK-dead")
+	b.box, err = b.openStream(fleet.Context(t), "WORK-dead")
 	require.NoError(t, err)
 	shown := 0
 	for _, err := range b.messages(fleet.Context(t), b.box) {

@@ -52,7 +52,7 @@ func (o *common) printFigures(ctx context.Context, output string) error {
 		return err
 	}
 	bucket := message.Bucket(o.stream)
-	found, err := o.find(ctx, "KV_"+bucket)
+	found, err := o.openStream(ctx, "KV_"+bucket)
 	if err == nil {
 		f.Settled, err = count(ctx, found, "$KV."+bucket+".*")
 	}
@@ -60,7 +60,7 @@ func (o *common) printFigures(ctx context.Context, output string) error {
 		f.Superseded, err = count(ctx, found, "$KV."+bucket+".superseded.*.*")
 	}
 	if err != nil {
-		return fmt.Errorf("count the results: %w", o.said(err))
+		return fmt.Errorf("count the results: %w", o.explain(err))
 	}
 	o.s.Warn(f.Warnings)
 	content := f.text()
@@ -78,7 +78,7 @@ func (o *common) printFigures(ctx context.Context, output string) error {
 	return err
 }
 
-// count returns how many messages a stream has under a subject. A consumer's state says so without reading them.
+// count returns how many messages a stream has under a subject. A consumer counts them without reading them.
 func count(ctx context.Context, found jetstream.Stream, subject string) (uint64, error) {
 	counter, err := found.CreateConsumer(ctx, jetstream.ConsumerConfig{
 		FilterSubject: subject, AckPolicy: jetstream.AckNonePolicy, DeliverPolicy: jetstream.DeliverAllPolicy,
@@ -122,10 +122,10 @@ func (f *figures) text() []byte {
 	return []byte(t.String())
 }
 
-// mostSeries limits the agents with own figures: a name that changes at each start would add series for ever.
+// mostSeries limits the agents with figures of their own: a name that changes at each start would add series for ever.
 const mostSeries = 1000
 
-// perAgent adds figures of each agent that has not ended. If there are too many, those seen last are kept.
+// perAgent adds figures of each agent that has not ended, or of those seen last if there are too many.
 func (f *figures) perAgent(t *program.Figures) {
 	agents := slices.DeleteFunc(slices.Clone(f.Agents), func(a agentSeen) bool { return a.State == over })
 	if len(agents) > mostSeries {

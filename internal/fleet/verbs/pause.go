@@ -19,7 +19,7 @@ type pause struct {
 	undo   bool
 }
 
-// forever is a pause until somebody ends it.
+// forever is the length of a pause that lasts until somebody ends it.
 const forever = 100 * 365 * 24 * time.Hour
 
 // halted is what pause and resume print with --json.
@@ -67,7 +67,7 @@ func pausing(v cli.Verb, undo bool) cli.Verb {
 func (o *pause) run(ctx context.Context) error {
 	_, all, err := setup.Consumers(ctx, o.c.JS, o.stream)
 	if err != nil {
-		return o.said(err)
+		return o.explain(err)
 	}
 	h := halted{Stream: o.stream, Consumers: []string{}}
 	var until time.Time // by the server's clock, as far as that is known
@@ -84,7 +84,7 @@ func (o *pause) run(ctx context.Context) error {
 			}
 		}
 		if _, err := o.c.JS.PauseConsumer(ctx, o.stream, c.Name, until); err != nil {
-			return fmt.Errorf("%s the consumer %s: %w", map[bool]string{true: "resume", false: "pause"}[o.undo], c.Name, o.said(err))
+			return fmt.Errorf("%s the consumer %s: %w", map[bool]string{true: "resume", false: "pause"}[o.undo], c.Name, o.explain(err))
 		}
 		h.Consumers = append(h.Consumers, c.Name)
 	}

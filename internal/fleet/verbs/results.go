@@ -79,7 +79,7 @@ heartbeat-nats results --follow`,
 				}
 				return nil
 			}, func(ctx context.Context) (err error) {
-				if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err != nil {
+				if o.kv, err = o.openBucket(ctx, message.Bucket(o.stream)); err != nil {
 					return err
 				}
 				if len(o.ids) > 0 {
@@ -93,16 +93,15 @@ heartbeat-nats results --follow`,
 
 func (o *results) reply(ctx context.Context, id string) error {
 	if o.superseded {
-		return o.second(ctx, id)
+		return o.replySuperseded(ctx, id)
 	}
 	known, _, err := o.decision(ctx, id)
 	if err == nil && known == nil && message.IsPlace(o.stream, id) {
-		id, known, err = o.at(ctx, id)
-	}
-	if err != nil {
-		return err
+		id, known, err = o.findAt(ctx, id)
 	}
 	switch {
+	case err != nil:
+		return err
 	case known == nil || known.LetterState == upstream.Requeued:
 		return fmt.Errorf("the message %q has no answer: heartbeat-nats send --id ID --wait waits for it, if it was sent", id)
 	case known.Reason == upstream.Canceled && known.LetterState == "" && !o.json:
@@ -125,10 +124,10 @@ func (o *results) print(out *outcome) error {
 	return err
 }
 
-// at finds the last message without an id at a place, which is all that its publisher knows. Only its decision says
-// when it was stored, so at reads all decisions.
-func (o *results) at(ctx context.Context, place string) (id string, known *upstream.Record, err error) {
-	found, err := o.last(ctx, "*", 0)
+// findAt finds the decision about the last message without an id at a place, which is all that its publisher knows. Only
+// the decision has the whole id, so findAt reads all decisions.
+func (o *results) findAt(ctx context.Context, place string) (id string, known *upstream.Record, err error) {
+	found, err := o.readLast(ctx, "*", 0)
 	if err != nil {
 		return place, nil, err
 	}
@@ -146,8 +145,8 @@ func (o *results) at(ctx context.Context, place string) (id string, known *upstr
 	return id, known, nil
 }
 
-func (o *results) second(ctx context.Context, id string) error {
-	found, err := o.last(ctx, "superseded."+message.Key(id)+".*", 0)
+func (o *results) replySuperseded(ctx context.Context, id string) error {
+	found, err := o.readLast(ctx, "superseded."+message.Key(id)+".*", 0)
 	if err != nil {
 		return err
 	}
@@ -171,7 +170,7 @@ func (o *results) list(ctx context.Context) error {
 	if o.superseded {
 		pattern = "superseded.*.*"
 	}
-	found, err := o.last(ctx, pattern, o.count)
+	found, err := o.readLast(ctx, pattern, o.count)
 	if err != nil {
 		return err
 	}
@@ -211,7 +210,7 @@ func (o *results) show(ctx context.Context, values ...jetstream.KeyValueEntry) e
 }
 
 func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome, error) {
-	if !isSecond(v) {
+	if !isSuperseded(v) {
 		r, err := parsed(v, upstream.ParseRecord)
 		if err != nil {
 			return nil, err
@@ -229,38 +228,37 @@ func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome
 
 // follow shows new results until a signal ends it, or nobody reads them any more.
 func (o *results) follow(ctx context.Context, pattern string, found kept) error {
-	// The last results shown are remembered: a decision that is written again with another state is not shown again.
+	// Remember the last results shown, to show a decision only once although an agent writes it again with a new state.
 	seen, ring, next := map[string]bool{}, make([]string, 10_000), 0
 	isNew := func(v jetstream.KeyValueEntry) bool {
-		is := v.Key() + " " + v.Created().String()
-		if r, err := upstream.ParseRecord(v.Value()); err == nil && !isSecond(v) {
-			is = fmt.Sprint(v.Key(), " ", r.Outcome, " ", r.Again)
+		name := v.Key() + " " + v.Created().String()
+		if r, err := upstream.ParseRecord(v.Value()); err == nil && !isSuperseded(v) {
+			name = fmt.Sprint(v.Key(), " ", r.Outcome, " ", r.Again)
 		}
-		if seen[is] {
+		if seen[name] {
 			return false
 		}
 		delete(seen, ring[next])
-		ring[next], seen[is] = is, true
+		ring[next], seen[name] = name, true
 		next = (next + 1) % len(ring)
 		return true
 	}
 	for _, v := range found.values {
 		isNew(v)
 	}
-	o.look = time.Tick(cli.WatchPoll)
+	o.poll = time.Tick(cli.WatchPoll)
 	return o.watch(ctx, o.kv, []string{pattern}, func(v jetstream.KeyValueEntry) (bool, error) {
-		if v == nil || !isNew(v) { // nil: the existing values have come
+		if v == nil || !isNew(v) { // nil follows the present values
 			return false, nil
 		}
 		return false, o.show(ctx, v)
 	}, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
 }
 
-// table returns the table of results.
 func (o *results) table() *layout.Table {
 	reply := layout.Column{Title: "REPLY", Text: true, Cut: true}
 	when := layout.Column{Title: "SETTLED"}
-	if o.isFollowed { // later rows are not known yet, and an age would become wrong
+	if o.isFollowed { // later rows may need more room, and an age would become wrong
 		reply.Least, when.Least = 20, len("Jan _2 15:04:05")
 	}
 	return layout.NewTable(
@@ -291,17 +289,17 @@ func addRow(d layout.Output, t *layout.Table, cells ...string) error {
 	return d.Table(t)
 }
 
-func isSecond(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key(), "superseded.") }
+func isSuperseded(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key(), "superseded.") }
 
 type kept struct {
 	values []jetstream.KeyValueEntry // the oldest first
 	last   uint64                    // the bucket's last revision
 }
 
-// last returns the count values under keys of a pattern that were written last, 0 for all. It reads the bucket from
-// near its end, since there may be many results.
-func (o *results) last(ctx context.Context, pattern string, count int) (kept, error) {
-	found, err := o.find(ctx, "KV_"+message.Bucket(o.stream))
+// readLast returns the count values that were written last, 0 for all, under keys that match a pattern. It begins near
+// the bucket's end, since there may be many results.
+func (o *results) readLast(ctx context.Context, pattern string, count int) (kept, error) {
+	found, err := o.openStream(ctx, "KV_"+message.Bucket(o.stream))
 	if err != nil {
 		return kept{}, err
 	}
@@ -314,21 +312,22 @@ func (o *results) last(ctx context.Context, pattern string, count int) (kept, er
 		if count > 0 && k.last > from+window {
 			start = k.last - window
 		}
-		if k.values, err = o.between(ctx, pattern, start); err != nil {
+		if k.values, err = o.readFrom(ctx, start, pattern); err != nil {
 			return k, err
 		}
 		if start == from || len(k.values) >= count {
 			break
 		}
 	}
-	if count > 0 && len(k.values) > count {
-		k.values = k.values[len(k.values)-count:]
+	if count > 0 {
+		k.values = k.values[max(0, len(k.values)-count):]
 	}
 	return k, nil
 }
 
-func (o *results) between(ctx context.Context, pattern string, start uint64) (all []jetstream.KeyValueEntry, err error) {
-	last := map[string]uint64{} // a key may be written again meanwhile
+// readFrom returns the values from a revision on, under keys that match a pattern.
+func (o *results) readFrom(ctx context.Context, start uint64, pattern string) (all []jetstream.KeyValueEntry, err error) {
+	last := map[string]uint64{} // by key, which may be written again meanwhile
 	err = o.watch(ctx, o.kv, []string{pattern}, func(e jetstream.KeyValueEntry) (bool, error) {
 		if e == nil {
 			return true, nil

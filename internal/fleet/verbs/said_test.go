@@ -39,12 +39,12 @@ func TestWhyTheServerIsSilent(t *testing.T) {
 		require.NoError(t, o.c.NATS.ForceReconnect())
 		require.Eventually(t, func() bool { return len(o.c.Back()) > 0 }, 5*time.Minute, time.Millisecond)
 	})
-	refusal := o.said(context.DeadlineExceeded)
+	refusal := o.explain(context.DeadlineExceeded)
 	assert.NotContains(t, refusal.Error(), "the role of this user")
 	assert.ErrorIs(t, refusal, context.DeadlineExceeded)
 	refused()
 	require.Eventually(t, func() bool { return o.c.Refusal() != nil }, 5*time.Minute, time.Millisecond)
-	assert.ErrorContains(t, o.said(context.DeadlineExceeded), "the role of this user does not allow it")
+	assert.ErrorContains(t, o.explain(context.DeadlineExceeded), "the role of this user does not allow it")
 }
 
 func TestAServerWithoutJetStream(t *testing.T) {

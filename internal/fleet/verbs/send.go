@@ -27,7 +27,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// sendTries is how often a message is published to a silent server, which keeps it once, by its id.
+// sendTries is how often send publishes a message to a silent server. Its id keeps it from being there twice.
 const sendTries = 3
 
 // receipt is what send prints with --json.
@@ -60,8 +60,7 @@ type send struct {
 
 	m *nats.Msg
 
-	// blind is why the last look for the outcome failed, or nil.
-	blind error
+	blind error // why the last poll for the outcome failed, or nil
 }
 
 func sendVerb() cli.Verb {
@@ -151,7 +150,7 @@ func (o *send) check(f *pflag.FlagSet, args []string) error {
 func (o *send) run(ctx context.Context) error {
 	var r receipt
 	var err error
-	if o.kv, err = o.bucket(ctx, message.Bucket(o.stream)); err == nil {
+	if o.kv, err = o.openBucket(ctx, message.Bucket(o.stream)); err == nil {
 		r, err = o.send(ctx)
 	}
 	var by cli.EndedBy
@@ -212,7 +211,7 @@ func (o *send) message(text string) (*nats.Msg, error) {
 	}
 	m.Header.Set(message.HeaderMsgID, id)
 	m.Header.Set(jetstream.ExpectedStreamHeader, o.stream) // now, so that it counts for the size
-	// Build the entry as an agent will: a message that its inbox would refuse is not sent.
+	// Build the entry as an agent will, so that a message that its inbox would refuse is not sent.
 	w := message.Message{ID: id, Entry: message.EntryID(id, 0), Stream: o.stream, Subject: o.subject, Seq: math.MaxUint64, Copy: math.MaxUint32, Data: m.Data}
 	_, err := w.InboxMessage()
 	return m, err
@@ -234,7 +233,7 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 		case known.LetterState == upstream.Requeued:
 			r.Seq, r.Found = known.Seq, foundRequeued
 			return r, nil
-		case o.wait, known.Reason == upstream.Canceled && known.LetterState == "": // which leaves no letter
+		case o.wait, known.Reason == upstream.Canceled && known.LetterState == "": // a cancel leaves no letter
 			return r, becameDead(known)
 		default:
 			return r, fmt.Errorf("the message %q became a dead letter (%s), and is not sent again under its id: %s does that", r.ID, words.Brief(known.Reason), link.Typed(o.c.NATS, "dead requeue", "--stream", o.stream, r.ID))
@@ -252,21 +251,21 @@ func (o *send) send(ctx context.Context) (receipt, error) {
 		}
 	}
 	if err != nil {
-		return r, o.refused(ctx, err)
+		return r, o.refusal(ctx, err)
 	}
-	// Only an earlier try of this call can have used an id that this call made up.
+	// If this call made the id up, the duplicate is an earlier try of its own.
 	if r.Seq, r.Sent = ack.Sequence, !ack.Duplicate || o.id == ""; !r.Sent {
 		r.Found = foundStream
 	}
 	return r, nil
 }
 
-// publish sends a message. One with a key goes behind the last of its subject in the stream.
+// publish sends a message. A message with a key names the last one of its subject in the stream as the one before it.
 func (o *common) publish(ctx context.Context, m *nats.Msg) (ack *jetstream.PubAck, err error) {
 	if m.Header.Get(message.HeaderAfter) == "" {
 		return o.c.JS.PublishMsg(ctx, m)
 	}
-	s, err := o.find(ctx, o.stream)
+	s, err := o.openStream(ctx, o.stream)
 	if err != nil {
 		return nil, err
 	}
@@ -276,7 +275,7 @@ func (o *common) publish(ctx context.Context, m *nats.Msg) (ack *jetstream.PubAc
 		case err == nil:
 			after = strconv.FormatUint(last.Sequence, 10)
 		case !errors.Is(err, jetstream.ErrMsgNotFound):
-			return nil, fmt.Errorf("look for the last message with its key: %w", o.said(err))
+			return nil, fmt.Errorf("look for the last message with its key: %w", o.explain(err))
 		}
 		m.Header.Set(message.HeaderAfter, after)
 		m.Header.Set(jetstream.ExpectedLastSubjSeqHeader, after)
@@ -294,7 +293,7 @@ func tooLarge(size, most int64, who string) error {
 	return fmt.Errorf("the message has %d bytes (%s) with its headers, and %s takes no more than %d (%s): put the text where the agent can read it and send its name", size, words.Size(size), who, most, words.Size(most))
 }
 
-// forSetup returns the subject as setup should get it: with a key, that of all keys.
+// forSetup returns the subject for setup: with a key, that of all keys.
 func (o *send) forSetup() string {
 	if o.key == "" {
 		return o.subject
@@ -302,32 +301,32 @@ func (o *send) forSetup() string {
 	return allKeys(o.subject)
 }
 
-// allKeys returns the subject for all keys, of one with a key.
+// allKeys replaces the key in a subject by all keys.
 func allKeys(subject string) string { return subject[:strings.LastIndexByte(subject, '.')+1] + "*" }
 
-// refused says why a message is not in the stream.
-func (o *send) refused(ctx context.Context, err error) error {
+// refusal explains why a message is not in the stream.
+func (o *send) refusal(ctx context.Context, err error) error {
 	m := o.m
 	id := m.Header.Get(message.HeaderMsgID)
 	var answer *jetstream.APIError
 	isAnswer := errors.As(err, &answer)
 	switch {
 	case errors.Is(err, jetstream.ErrNoStreamResponse):
-		if said := o.said(err); errors.Is(said, link.ErrNoQuorum) {
-			return said
+		if explained := o.explain(err); errors.Is(explained, link.ErrNoQuorum) {
+			return explained
 		}
 		found, wrong := o.c.JS.Stream(ctx, o.stream)
 		switch {
 		case link.IsAway(wrong):
-			return o.said(wrong)
-		case errors.Is(wrong, jetstream.ErrStreamNotFound): // this message does not tell which subjects it took
+			return o.explain(wrong)
+		case errors.Is(wrong, jetstream.ErrStreamNotFound): // the subjects that it took are unknown
 			return o.notFound("the stream "+o.stream, wrong)
 		}
 		if wrong == nil && setup.Takes(found.CachedInfo().Config.Subjects, o.subject) && o.c.Refusal() == nil {
 			return fmt.Errorf("the stream %s on %s does not answer: this user may not send to it, or its server is gone and another one has not taken its place yet: send the message again with --id %s, and it is there once", o.stream, o.c.Where(), words.Shell(id))
 		}
 		subjects := []string{o.forSetup()}
-		if wrong == nil { // setup leaves a stream no subjects but those that it is given
+		if wrong == nil { // setup leaves a stream only the subjects that it is given
 			subjects = append(found.CachedInfo().Config.Subjects, subjects...)
 		}
 		return fmt.Errorf("no stream on %s takes the subject %s: %s changes that, unless this user may not send to it", o.c.Where(), o.subject, setup.Command(o.c.JS, o.stream, setup.SubjectsFlags(subjects)...))
@@ -338,7 +337,7 @@ func (o *send) refused(ctx context.Context, err error) error {
 			return tooLarge(int64(m.Size()-len(m.Subject)), int64(found.CachedInfo().Config.MaxMsgSize), "the stream "+o.stream)
 		}
 	case !isAnswer:
-		if err = o.said(err); !errors.Is(err, nats.ErrPermissionViolation) {
+		if err = o.explain(err); !errors.Is(err, nats.ErrPermissionViolation) {
 			return fmt.Errorf("%w; the message may be in the stream all the same: send it again with --id %s, and it is there once", err, words.Shell(id))
 		}
 	}

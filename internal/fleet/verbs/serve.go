@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/fleet/link"
 )
 
-// maxLog limits what a server says, in bytes, since nobody tends the log of a detached one.
+// maxLog limits what a server logs, in bytes, since nobody tends the log of a detached one.
 const maxLog = 1 << 20
 
 func serveVerb() cli.Verb {

@@ -72,7 +72,7 @@ heartbeat-nats setup --ack-wait 30s --max-deliver 3 --keep-results 90d`,
 	}
 }
 
-// did spells the action of a step, as done and as planned.
+// did spells the action of a step: as done, and as planned.
 var did = map[string][2]string{
 	setup.Create: {"made", "would make"},
 	setup.Change: {"changed", "would change"},
@@ -87,7 +87,7 @@ func (o *common) setUp(ctx context.Context, w *setup.Wanted, dryRun bool) error 
 		tense, err = 0, plan.Apply(ctx)
 	}
 	if err != nil {
-		return o.said(err)
+		return o.explain(err)
 	}
 	for _, step := range plan.Steps {
 		if o.json {

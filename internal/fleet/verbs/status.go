@@ -44,7 +44,7 @@ heartbeat-nats status --json | jq -r .why`,
 				if err != nil {
 					return err
 				}
-				now.lookInto()
+				now.addTroubles()
 				o.s.Warn(now.Warnings)
 				if o.json {
 					return cli.PrintJSON(o.s.Out, now)
@@ -94,14 +94,14 @@ func (s *seen) print(d layout.Output) error {
 	return d.Text(layout.Yellow, s.Why)
 }
 
-// Limits for a person: agents, and messages of each agent.
+// Limits on what a person is shown.
 const (
-	mostRows = 50
-	mostHeld = 10
+	mostRows = 50 // agents
+	mostHeld = 10 // messages of each
 )
 
 // forTable returns the agents for the table, and a sentence about the rest. A file or a program gets all. A person
-// gets the most important states first.
+// gets those in the most important states.
 func (s *seen) forTable(d layout.Output) (shown []agentSeen, rest string) {
 	if !d.ForPeople() {
 		return s.Agents, ""
@@ -181,7 +181,7 @@ const (
 	stateWaiting    state = "waiting"
 )
 
-// explain says in one sentence why nothing moves, or what is being waited for.
+// explain returns in one sentence why nothing moves, or what is being waited for.
 func (s *seen) explain() (state, string) {
 	live := slices.DeleteFunc(slices.Clone(s.Agents), func(a agentSeen) bool { return a.State == away || a.State == over })
 	switch {
@@ -231,7 +231,7 @@ func (s *seen) lackConsumer() bool {
 	return !slices.Contains(slices.Collect(maps.Values(ours)), true) || slices.ContainsFunc(s.Agents, func(a agentSeen) bool { return a.consumer != "" && !ours[a.consumer] })
 }
 
-// nobody says that no agent is there for what waits, and which of those that could take it was seen last.
+// nobody returns that no agent is there for what waits, and which of the agents that could take it was seen last.
 func (s *seen) nobody(waiting string, agents []agentSeen) (state, string) {
 	gone := slices.DeleteFunc(slices.Clone(agents), func(a agentSeen) bool { return a.State != away })
 	if len(gone) == 0 {

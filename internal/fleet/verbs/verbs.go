@@ -25,14 +25,14 @@ const commandName = "heartbeat-nats"
 // Main runs the command and exits.
 func Main() { os.Exit(Run(os.Args[1:], cli.StandardStreams(commandName))) }
 
-// Run runs the command with these arguments, and returns the exit status.
+// Run runs the command, and returns its exit status.
 func Run(args []string, s cli.Streams) int {
 	s = s.OnScreen()
 	s.Err = layout.Sentences(s.Err)
 	return Command().Run(args, s)
 }
 
-// Command returns the command, with its verbs in the order of its help.
+// Command returns the command, with its verbs in the order of the help.
 func Command() program.Program {
 	return program.Program{
 		Name:  commandName,
@@ -53,25 +53,25 @@ heartbeat-nats setup --stream WORK --subjects 'work.>' --embed ~/work`,
 	}
 }
 
-// common is what every verb has: its stream, and the server to ask.
+// common is what the verbs share: the stream, the server, and the connection.
 type common struct {
 	stream string
 	json   bool
 	server link.Flags
 	// timeout ends the verb, unless it is 0.
 	timeout cli.Span
-	// first runs before there is a connection, unless it is nil.
+	// first, unless nil, runs before there is a connection.
 	first func(cli.Streams) error
 
 	c *link.Conn
 	s cli.Streams
 	// kv is the bucket of results, for verbs that read it.
 	kv jetstream.KeyValue
-	// look says when to look whether what is printed still has a reader; nil for never.
-	look <-chan time.Time
+	// poll says when to check whether the output still has a reader; nil for never.
+	poll <-chan time.Time
 }
 
-// begin declares --stream, which comes before a verb's own flags.
+// begin declares the flag that help lists before a verb's own.
 func (o *common) begin(f *pflag.FlagSet) {
 	f.StringVar(&o.stream, "stream", "WORK", "`name` of the stream; what belongs to it is named after it")
 }
@@ -82,8 +82,8 @@ func (o *common) end(f *pflag.FlagSet) {
 	o.server.Add(f)
 }
 
-// action completes the flags, and returns what the verb does. check refuses wrong arguments; act runs with a
-// connection. A signal or the timeout ends act's context.
+// action completes the flags, and returns what the verb does: check refuses wrong arguments, and act runs with a
+// connection, until a signal or the timeout ends its context.
 func (o *common) action(f *pflag.FlagSet, verb string, check func(args []string) error, act func(context.Context) error) cli.Action {
 	o.end(f)
 	return func(args []string, s cli.Streams) error {
@@ -137,16 +137,17 @@ func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
 	return ctx, func() { timed(); end(nil); forget(); taken.Stop() }
 }
 
-func (o *common) find(ctx context.Context, name string) (jetstream.Stream, error) {
-	found, err := o.c.JS.Stream(ctx, name)
-	return found, o.notFound("the stream "+name, err)
+func (o *common) openStream(ctx context.Context, name string) (jetstream.Stream, error) {
+	s, err := o.c.JS.Stream(ctx, name)
+	return s, o.notFound("the stream "+name, err)
 }
 
-func (o *common) bucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
-	found, err := o.c.JS.KeyValue(ctx, name)
-	return found, o.notFound("the bucket "+name, err)
+func (o *common) openBucket(ctx context.Context, name string) (jetstream.KeyValue, error) {
+	kv, err := o.c.JS.KeyValue(ctx, name)
+	return kv, o.notFound("the bucket "+name, err)
 }
 
+// notFound explains why a stream or a bucket could not be opened.
 func (o *common) notFound(what string, err error) error {
 	switch {
 	case err == nil:
@@ -154,11 +155,11 @@ func (o *common) notFound(what string, err error) error {
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrBucketNotFound):
 		return fmt.Errorf("%s is not there on %s: %s makes it, and --stream names another one", what, o.c.Where(), setup.Command(o.c.JS, o.stream))
 	}
-	return fmt.Errorf("look up %s: %w", what, o.said(err))
+	return fmt.Errorf("look up %s: %w", what, o.explain(err))
 }
 
-// said adds why the server did not answer, and what to do if that cannot be told.
-func (o *common) said(err error) error {
+// explain adds why the server did not answer, or what to do if that is not known.
+func (o *common) explain(err error) error {
 	if explained := o.c.Explain(err); explained != err {
 		return explained
 	}
@@ -168,19 +169,19 @@ func (o *common) said(err error) error {
 	return err
 }
 
-// watch calls do for each present and later value of keys that match the patterns, until do is done. It calls do
-// with nil once, after the values that were there.
+// watch calls do for each present and later value of the keys that match the patterns, until do is done. It calls do
+// with nil once, after the present values.
 func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry) (done bool, err error), how ...jetstream.WatchOpt) error {
 	watch, err := kv.WatchFiltered(ctx, patterns, how...)
 	if err != nil {
-		return fmt.Errorf("read the bucket %s: %w", kv.Bucket(), o.said(err))
+		return fmt.Errorf("read the bucket %s: %w", kv.Bucket(), o.explain(err))
 	}
 	defer func() { _ = watch.Stop() }() // later updates are not needed
 	for {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-o.look:
+		case <-o.poll:
 			if err := o.s.Unread(); err != nil {
 				return err
 			}
@@ -195,7 +196,7 @@ func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []st
 	}
 }
 
-// values calls do for each present value of keys that match the patterns.
+// values calls do for each present value of the keys that match the patterns.
 func (o *common) values(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry)) error {
 	return o.watch(ctx, kv, patterns, func(e jetstream.KeyValueEntry) (bool, error) {
 		if e != nil {
@@ -209,7 +210,7 @@ func (o *common) report(v any, sentence string) error {
 	return program.Report(o.s, o.json, v, sentence)
 }
 
-// forEach calls do for each of all. It returns the first error, and complains about the others.
+// forEach calls do for each of all. It returns the first error, and complains about later ones.
 func forEach[T any](s cli.Streams, all []T, do func(T) error) (first error) {
 	for _, one := range all {
 		err := do(one)

@@ -44,10 +44,10 @@ func TestWhyWhatIsHeldLiesStill(t *testing.T) {
 // A rolling upgrade is said, by release; who has ended is not of it.
 func TestSeveralReleases(t *testing.T) {
 	s := &seen{Agents: []agentSeen{{Agent: "one", Release: "v0.2.0"}, {Agent: "two"}, {Agent: "three", Release: "v0.2.0"}, {Agent: "four", Release: "v0.1.0", State: over}}}
-	s.sayReleases()
+	s.warnOfReleases()
 	assert.Equal(t, []string{"agents have several releases: an older release (two), v0.2.0 (one, three)"}, s.Warnings)
 	s = &seen{Agents: s.Agents[:1]}
-	s.sayReleases()
+	s.warnOfReleases()
 	assert.Empty(t, s.Warnings)
 }
 
