@@ -23,15 +23,16 @@ func TestADecisionThatIsLate(t *testing.T) {
 	require.NoError(t, s.DeleteMsg(fleet.Context(t), 1))
 	up, err := upstream.Open(fleet.Context(t), w.js, "WORK")
 	require.NoError(t, err)
-	looks := 0
+	looks, told := 0, make(chan error, 1)
 	_, err = w.nc.Subscribe("$JS.API.DIRECT.GET.KV_WORK-results.$KV.WORK-results."+message.Key("m-1"), func(*nats.Msg) {
 		if looks++; looks == 2 { // before it sends, and as it waits
 			_, err := up.Answer(fleet.Context(t), w.held["m-1"], upstream.Answer{Reply: "done"})
-			assert.NoError(t, err)
+			told <- err
 		}
 	})
 	require.NoError(t, err)
 	status, out, said := run(t, "send", "--server", w.server.URL(), "--subject", "work.a", "--id", "m-1", "--wait", "text")
 	require.Zero(t, status, said)
 	assert.Equal(t, "done\n", out)
+	require.NoError(t, <-told)
 }
