@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/words"
 )
 
 // part is a stream that setup makes: for messages, for a bucket, for a store, or for dead letters.
@@ -101,7 +102,7 @@ func Drops(c *jetstream.StreamConfig) (notes []string) {
 		notes = append(notes, fmt.Sprintf("it drops messages that are older than %v, answered or not: nats stream edit %s --max-age 0 stops that", c.MaxAge, c.Name))
 	}
 	if c.MaxMsgsPerSubject > 0 && !c.DiscardNewPerSubject {
-		notes = append(notes, fmt.Sprintf("it keeps only %d messages of a subject and drops older ones, answered or not: nats stream edit %s --max-msgs-per-subject -1 stops that", c.MaxMsgsPerSubject, c.Name))
+		notes = append(notes, fmt.Sprintf("it keeps only %s of a subject and drops older ones, answered or not: nats stream edit %s --max-msgs-per-subject -1 stops that", words.Count(int(c.MaxMsgsPerSubject), "message", "messages"), c.Name))
 	}
 	return notes
 }

@@ -52,5 +52,5 @@ func TestLimitsOfSomebody(t *testing.T) {
 	require.NoError(t, err)
 	status, _, said = run(t, "status", "--server", w.server.URL())
 	assert.Zero(t, status)
-	assert.Contains(t, said, "stream WORK: it keeps only 1 messages of a subject and drops older ones, answered or not")
+	assert.Contains(t, said, "stream WORK: it keeps only 1 message of a subject and drops older ones, answered or not")
 }

@@ -123,7 +123,7 @@ in work       1
 oldest        DURATION old, SIZE in all
 dead letters  0
 one	working	TIME	alpha	work.>	m-1	TIME	TIME	in flight
-1 message is worked on, and 1 message waits until one of 1 agent has room
+1 message is worked on, and 1 message waits until the agent has room
 `},
 	stateHeldUp: {func(t *testing.T, w *world) {
 		w.send(t, "work.a")

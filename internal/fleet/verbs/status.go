@@ -268,7 +268,7 @@ func (s *seen) moving(live []agentSeen) (state, string) {
 	case worked > 0 && s.Waiting == 0:
 		return stateWorking, are(worked) + " worked on, and no more wait"
 	case worked > 0:
-		return stateWorking, fmt.Sprintf("%s worked on, and %s until one of %s has room", are(worked), waits(s.Waiting), words.Count(len(live), "agent", "agents"))
+		return stateWorking, fmt.Sprintf("%s worked on, and %s until %s has room", are(worked), waits(s.Waiting), oneOf(len(live)))
 	case len(stuck) > 0:
 		return stateStalled, fmt.Sprintf("nothing moves on %s: its session made no progress, so others may get it", listed(stuck))
 	case of(draining):
@@ -276,7 +276,7 @@ func (s *seen) moving(live []agentSeen) (state, string) {
 	case of(heldUp, draining):
 		return stateHeldUp, fmt.Sprintf("%s: no agent takes any: %s", waits(s.Messages), s.holdUps(live))
 	case of(heldUp, draining, working) && s.Waiting > 0:
-		return stateWorking, fmt.Sprintf("%s until one of %s has room: %s", waits(s.Waiting), words.Count(len(live), "agent", "agents"), s.holdUps(live))
+		return stateWorking, fmt.Sprintf("%s until %s has room: %s", waits(s.Waiting), oneOf(len(live)), s.holdUps(live))
 	}
 	if s.Waiting == 0 {
 		return stateWaiting, words.Count(int(s.Messages), "message comes", "messages come") + " again later: given back until a time, or its agent was killed"
@@ -295,6 +295,13 @@ func (s *seen) holdUps(live []agentSeen) string {
 }
 
 func waits(n uint64) string { return words.Count(int(n), "message waits", "messages wait") }
+
+func oneOf(agents int) string {
+	if agents == 1 {
+		return "the agent"
+	}
+	return fmt.Sprintf("one of %d agents", agents)
+}
 
 func are(n int) string { return words.Count(n, "message is", "messages are") }
 

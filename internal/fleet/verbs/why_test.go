@@ -27,9 +27,9 @@ func TestWhyWhatIsHeldLiesStill(t *testing.T) {
 		"alone":                       {[]agentSeen{desk}, 0, stateHeldUp, "1 message is with an agent that is held up: desk: its session ended"},
 		"beside one that has nothing": {[]agentSeen{desk, free}, 0, stateHeldUp, "1 message is with an agent that is held up: desk: its session ended"},
 		"beside one that works":       {[]agentSeen{desk, other}, 0, stateWorking, "2 messages are worked on, and no more wait"},
-		"busy":                        {[]agentSeen{busy}, 2, stateWorking, "2 messages wait until one of 1 agent has room: two: its inbox has entries of others"},
+		"busy":                        {[]agentSeen{busy}, 2, stateWorking, "2 messages wait until the agent has room: two: its inbox has entries of others"},
 		"busy beside one held up":     {[]agentSeen{busy, ill}, 2, stateWorking, "2 messages wait until one of 2 agents has room: two: its inbox has entries of others; ill: a rate limit"},
-		"busy with a message, too":    {[]agentSeen{both}, 2, stateWorking, "1 message is worked on, and 2 messages wait until one of 1 agent has room"},
+		"busy with a message, too":    {[]agentSeen{both}, 2, stateWorking, "1 message is worked on, and 2 messages wait until the agent has room"},
 		"others wait":                 {[]agentSeen{desk}, 2, stateHeldUp, "1 message is with an agent that is held up, and 2 messages wait: desk: its session ended"},
 	} {
 		t.Run(name, func(t *testing.T) {
