@@ -155,9 +155,9 @@ func readContext(name string) (t Target, err error) {
 		return t, fmt.Errorf("read context %q: %s: %w: nats context edit %[1]s repairs it", name, path, err)
 	}
 	t.Context = name
-	more, err := unknown(text)
+	more := unknown(text)
 	switch {
-	case err == nil && len(more) > 0:
+	case len(more) > 0:
 		return t, fmt.Errorf("context %q: it has %s, which is not supported here: name the server and the credentials with --server and --creds", name, strings.Join(more, ", "))
 	case (t.TLSCert == "") != (t.TLSKey == ""):
 		return t, fmt.Errorf("context %q: it has one of cert and key: nats context edit gives it the other", name)
@@ -179,22 +179,20 @@ func readContext(name string) (t Target, err error) {
 // harmless members change neither who connects nor where. Any other, such as socks_proxy, is refused.
 var harmless = []string{"description", "color_scheme", "jetstream_event_prefix"}
 
-// unknown returns the members of a context that are set and not understood here.
-func unknown(text []byte) (names []string, err error) {
+// unknown returns the members of a context that are set and not understood here. text is a JSON object or null.
+func unknown(text []byte) (names []string) {
 	var all, known map[string]json.RawMessage
-	own, err := json.Marshal(Target{})
-	if err = errors.Join(err, json.Unmarshal(text, &all), json.Unmarshal(own, &known)); err != nil {
-		return nil, err
-	}
+	own, _ := json.Marshal(Target{})
+	_ = errors.Join(json.Unmarshal(text, &all), json.Unmarshal(own, &known))
 	for name, value := range all {
-		_, read := known[name]
+		_, isKnown := known[name]
 		isEmpty := slices.Contains([]string{"null", `""`, "false", "0", "[]", "{}"}, string(value))
-		if !read && !isEmpty && !slices.Contains(harmless, name) {
+		if !isKnown && !isEmpty && !slices.Contains(harmless, name) {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	return names, nil
+	return names
 }
 
 func checkURLs(list string) error {

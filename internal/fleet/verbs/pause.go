@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -76,17 +77,15 @@ func (o *pause) run(ctx context.Context) error {
 			continue
 		}
 		if !o.undo && until.IsZero() {
-			length := time.Duration(o.length)
-			if until = c.TimeStamp.Add(length); length == 0 {
-				until = c.TimeStamp.Add(forever)
-			} else {
-				h.Until = &until
-			}
+			until = c.TimeStamp.Add(cmp.Or(time.Duration(o.length), forever))
 		}
 		if _, err := o.c.JS.PauseConsumer(ctx, o.stream, c.Name, until); err != nil {
 			return fmt.Errorf("%s the consumer %s: %w", map[bool]string{true: "resume", false: "pause"}[o.undo], c.Name, o.explain(err))
 		}
 		h.Consumers = append(h.Consumers, c.Name)
+	}
+	if o.length > 0 {
+		h.Until = &until
 	}
 	switch {
 	case len(h.Consumers) == 0:

@@ -31,10 +31,11 @@ type results struct {
 	program.Verbatim
 	color string
 
-	// Of the list: where and how it is shown, and the server's time.
-	d   layout.Output
-	t   *layout.Table
-	now time.Time
+	// Of the list: where and how it is shown, the server's time, and the bucket's last revision.
+	d    layout.Output
+	t    *layout.Table
+	now  time.Time
+	last uint64
 }
 
 func resultsVerb() cli.Verb {
@@ -132,7 +133,7 @@ func (o *results) findAt(ctx context.Context, place string) (id string, known *u
 		return place, nil, err
 	}
 	id, n := place, 0
-	for _, v := range found.values {
+	for _, v := range found {
 		r, err := upstream.ParseRecord(v.Value())
 		if err == nil && message.IsAt(o.stream, place, r.ID) {
 			id, known = r.ID, r
@@ -150,10 +151,10 @@ func (o *results) replySuperseded(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if len(found.values) == 0 {
+	if len(found) == 0 {
 		return fmt.Errorf("no second answer to the message %q is kept", id)
 	}
-	for _, v := range found.values {
+	for _, v := range found {
 		out, err := o.read(ctx, v)
 		if err == nil {
 			err = o.print(out)
@@ -174,11 +175,11 @@ func (o *results) list(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(found.values) == 0 && !o.json {
+	if len(found) == 0 && !o.json {
 		o.s.Note("nothing was settled in the stream %s", o.stream)
 	}
 	o.d, o.t = layout.For(o.s.Out, o.color), o.table()
-	if err := o.show(ctx, found.values...); err != nil || !o.isFollowed {
+	if err := o.show(ctx, found...); err != nil || !o.isFollowed {
 		return err
 	}
 	return o.follow(ctx, pattern, found)
@@ -227,7 +228,7 @@ func (o *results) read(ctx context.Context, v jetstream.KeyValueEntry) (*outcome
 }
 
 // follow shows new results until a signal ends it, or nobody reads them any more.
-func (o *results) follow(ctx context.Context, pattern string, found kept) error {
+func (o *results) follow(ctx context.Context, pattern string, shown []jetstream.KeyValueEntry) error {
 	// Remember the last results shown, to show a decision only once although an agent writes it again with a new state.
 	seen, ring, next := map[string]bool{}, make([]string, 10_000), 0
 	isNew := func(v jetstream.KeyValueEntry) bool {
@@ -243,7 +244,7 @@ func (o *results) follow(ctx context.Context, pattern string, found kept) error 
 		next = (next + 1) % len(ring)
 		return true
 	}
-	for _, v := range found.values {
+	for _, v := range shown {
 		isNew(v)
 	}
 	o.poll = time.Tick(cli.WatchPoll)
@@ -252,7 +253,7 @@ func (o *results) follow(ctx context.Context, pattern string, found kept) error 
 			return false, nil
 		}
 		return false, o.show(ctx, v)
-	}, jetstream.ResumeFromRevision(found.last+1), jetstream.IgnoreDeletes())
+	}, jetstream.ResumeFromRevision(o.last+1), jetstream.IgnoreDeletes())
 }
 
 func (o *results) table() *layout.Table {
@@ -291,38 +292,31 @@ func addRow(d layout.Output, t *layout.Table, cells ...string) error {
 
 func isSuperseded(e jetstream.KeyValueEntry) bool { return strings.HasPrefix(e.Key(), "superseded.") }
 
-type kept struct {
-	values []jetstream.KeyValueEntry // the oldest first
-	last   uint64                    // the bucket's last revision
-}
-
-// readLast returns the count values that were written last, 0 for all, under keys that match a pattern. It begins near
-// the bucket's end, since there may be many results.
-func (o *results) readLast(ctx context.Context, pattern string, count int) (kept, error) {
-	found, err := o.openStream(ctx, "KV_"+message.Bucket(o.stream))
+// readLast returns the count values that were written last, 0 for all, under keys that match a pattern, the oldest
+// first. It begins near the bucket's end, since there may be many results.
+func (o *results) readLast(ctx context.Context, pattern string, count int) ([]jetstream.KeyValueEntry, error) {
+	bucket, err := o.openStream(ctx, "KV_"+message.Bucket(o.stream))
 	if err != nil {
-		return kept{}, err
+		return nil, err
 	}
-	info := found.CachedInfo()
-	k := kept{last: info.State.LastSeq}
-	o.now = info.TimeStamp
-	from := info.State.FirstSeq
+	info := bucket.CachedInfo()
+	o.now, o.last = info.TimeStamp, info.State.LastSeq
+	first := info.State.FirstSeq
 	for window := uint64(8 * count); ; window *= 4 {
-		start := from
-		if count > 0 && k.last > from+window {
-			start = k.last - window
+		start := first
+		if count > 0 && o.last > first+window {
+			start = o.last - window
 		}
-		if k.values, err = o.readFrom(ctx, start, pattern); err != nil {
-			return k, err
-		}
-		if start == from || len(k.values) >= count {
-			break
+		values, err := o.readFrom(ctx, start, pattern)
+		switch {
+		case err != nil:
+			return nil, err
+		case count == 0:
+			return values, nil
+		case start == first || len(values) >= count:
+			return values[max(0, len(values)-count):], nil
 		}
 	}
-	if count > 0 {
-		k.values = k.values[max(0, len(k.values)-count):]
-	}
-	return k, nil
 }
 
 // readFrom returns the values from a revision on, under keys that match a pattern.
