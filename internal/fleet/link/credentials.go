@@ -68,7 +68,7 @@ func credentials(t *Target) (options []nats.Option, err error) {
 		add(nats.RootCAs(t.TLSCA), "%s has no certificate in PEM", t.TLSCA)
 	}
 	if t.TLSCert != "" {
-		add(nats.ClientCert(t.TLSCert, t.TLSKey), "%s and %s are no certificate with its key", t.TLSCert, t.TLSKey)
+		add(nats.ClientCert(t.TLSCert, t.TLSKey), "%s and %s are not a certificate and its key", t.TLSCert, t.TLSKey)
 	}
 	if t.TLSFirst {
 		options = append(options, nats.TLSHandshakeFirst())
@@ -145,7 +145,7 @@ func notConnected(t *Target, err error) error {
 	case errors.Is(err, nats.ErrNoServers):
 		return fmt.Errorf("connect to %s: no server answers there: start nats-server, or name another one with --server", where)
 	case isClosed, strings.HasSuffix(err.Error(), "connections exceeded"): // a reason that may not reach the client
-		return fmt.Errorf("connect to %s: it closes the connection at once, as a server does that has all that it takes (max_connections, or a limit of the account): its log says why", where)
+		return fmt.Errorf("connect to %s: it closes the connection at once, as a server does at a limit (max_connections, or one of the account): its log says why", where)
 	case IsAway(err):
 		return fmt.Errorf("connect to %s: it does not answer (%s): look at that server and the network between, or name another one with --server", where, reason(err))
 	}
@@ -196,5 +196,5 @@ func wrongClient(t *Target, err error) error {
 	if t.TLSCert == "" {
 		return errors.New("the server wants a certificate of this client: name it in a context (nats context add NAME --tlscert FILE --tlskey FILE)")
 	}
-	return fmt.Errorf("the server does not take the certificate %s (%s): is it from who the server trusts, and still valid?", t.TLSCert, reason(err))
+	return fmt.Errorf("the server does not take the certificate %s (%s): is it signed by somebody whom the server trusts, and still valid?", t.TLSCert, reason(err))
 }

@@ -178,7 +178,7 @@ func TestCredentials(t *testing.T) {
 		"no file":        {Target{NKey: none}, "no such file"},
 		"no seed":        {Target{Creds: bad}, "no credentials that can be used"},
 		"no CA":          {Target{TLSCA: bad}, "no certificate in PEM"},
-		"no certificate": {Target{TLSCert: bad, TLSKey: bad}, "no certificate with its key"},
+		"no certificate": {Target{TLSCert: bad, TLSKey: bad}, "are not a certificate and its key"},
 		"no TLS":         {Target{URL: strings.Replace(s.URL(), "nats", "tls", 1)}, "the server has no TLS"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -106,11 +106,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	if err := o.announce(dir, &a); err != nil {
 		return err
 	}
-	if err := o.waitForEnd(ctx, s, lock, func() {
-		if _, err := readAddress(dir); errors.Is(err, fs.ErrNotExist) { // somebody removed it
-			_ = a.publish(dir) // the next call tries again
-		}
-	}); err != nil {
+	if err := o.waitForEnd(ctx, s, lock, &a); err != nil {
 		return err // the directory's files may belong to another server now
 	}
 	return disk.Remove(filepath.Join(dir, addressFile))
@@ -138,8 +134,8 @@ func (o *ServeOptions) announce(dir string, a *address) error {
 	return errors.Join(log.TakeOutput(), log.Close())
 }
 
-// waitForEnd waits until the server is to end, and calls mend every second. After nil the server removes its address.
-func (o *ServeOptions) waitForEnd(ctx context.Context, s *server.Server, lock *disk.Lock, mend func()) error {
+// waitForEnd waits until the server is to end, and keeps its address published. After nil the server removes that.
+func (o *ServeOptions) waitForEnd(ctx context.Context, s *server.Server, lock *disk.Lock, a *address) error {
 	idle := o.idle
 	if o.Detached && idle == 0 {
 		idle = detachedIdle
@@ -156,7 +152,9 @@ func (o *ServeOptions) waitForEnd(ctx context.Context, s *server.Server, lock *d
 		if err := lock.Check(); err != nil {
 			return fmt.Errorf("end, since another server may start on the same files: %w", err)
 		}
-		mend()
+		if _, err := readAddress(o.Dir); errors.Is(err, fs.ErrNotExist) { // somebody removed it
+			_ = a.publish(o.Dir) // the next round tries again
+		}
 		if s.NumClients() > 0 {
 			busy = time.Now()
 		}

@@ -108,7 +108,7 @@ func TestTLS(t *testing.T) {
 		"an old certificate":    {Target{URL: old, TLSCA: ca.file}, "certificate has expired or is not yet valid: "},
 		"no certificate":        {Target{URL: closed, TLSCA: ca.file}, "the server wants a certificate of this client: name it in a context"},
 		"a foreign certificate": {Target{URL: closed, TLSCA: ca.file, TLSCert: foreign.file, TLSKey: foreign.own}, "the server does not take the certificate " + foreign.file},
-		"another's key":         {Target{URL: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: foreign.own}, "no certificate with its key"},
+		"another's key":         {Target{URL: closed, TLSCA: ca.file, TLSCert: client.file, TLSKey: foreign.own}, "are not a certificate and its key"},
 		"no TLS asked for":      {Target{URL: strings.Replace(closed, "tls://", "nats://", 1)}, "name who vouches"},
 	} {
 		t.Run(name, func(t *testing.T) {

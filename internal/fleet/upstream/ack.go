@@ -108,8 +108,8 @@ func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, 
 	if err != nil {
 		return false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", at.Sequence.Stream, u.stream, err)
 	}
-	seq, is := at.Sequence.Stream, info.State
-	return seq >= is.FirstSeq && seq <= is.LastSeq && !at.Timestamp.Before(is.FirstTime), nil
+	seq, state := at.Sequence.Stream, info.State
+	return seq >= state.FirstSeq && seq <= state.LastSeq && !at.Timestamp.Before(state.FirstTime), nil
 }
 
 // Now returns the server's time, by which messages expire and come due.
@@ -163,7 +163,7 @@ func parseAck(subject string) (*nats.MsgMetadata, error) {
 	m := nats.Msg{Reply: subject, Sub: &nats.Subscription{}}
 	at, err := m.Metadata()
 	if err != nil || at.Sequence.Stream == 0 || at.Timestamp.UnixNano() == 0 || !message.CanPublish(subject) {
-		return nil, fmt.Errorf("its claim has %q for the subject of its acknowledgement, which is none of JetStream's", words.Brief(subject))
+		return nil, fmt.Errorf("its claim has %q for the subject of its acknowledgement, which is not one of JetStream's", words.Brief(subject))
 	}
 	return at, nil
 }

@@ -55,14 +55,14 @@ type Settled struct {
 // so that every agent may read it; the text is in an [Answer].
 type Record struct {
 	Settled
-	Life        string  `json:"life"` // identifies the run of the agent
+	Life        string  `json:"life"` // which run of the agent
 	Stream      string  `json:"stream"`
 	Seq         uint64  `json:"seq"`
 	Subject     string  `json:"subject,omitempty"`
 	Copy        uint64  `json:"copy,omitempty"`
 	ReplyState  State   `json:"reply_state,omitempty"`
 	LetterState State   `json:"letter_state,omitempty"` // as "reply_state"
-	Letters     *uint64 `json:"letters,omitempty"`      // how many letters the id had before
+	Letters     *uint64 `json:"letters,omitempty"`      // earlier letters
 }
 
 // ParseRecord reads a decision. It fails unless the outcome is answered or dead.

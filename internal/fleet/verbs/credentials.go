@@ -28,7 +28,7 @@ func setupAgentVerb() cli.Verb {
 		Name:  "agent",
 		Args:  "NAME",
 		Short: "give an agent credentials with no more rights than it needs",
-		Long: `Give agent NAME credentials. Nothing is asked of a server, and none is to be reloaded.
+		Long: `Give agent NAME credentials. This asks no server, and no server has to be reloaded.
 
 With --account-seed, NAME.creds in this folder gets a new user of that account, mode 0600,
 signed with the seed: heartbeat-nats agent --creds NAME.creds --name NAME connects with it.
@@ -63,7 +63,7 @@ heartbeat-nats setup agent three >>nats-agents.conf`,
 func (o *newAgent) check(args []string) error {
 	switch {
 	case len(args) == 0:
-		return errors.New("name the agent, as its --name will")
+		return errors.New("name the agent, as its --name has it")
 	case len(args) > 1:
 		return cli.NoArgs(args[1:])
 	case args[0] == "" || len(args[0]) > maxName:

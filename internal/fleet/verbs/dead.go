@@ -52,7 +52,7 @@ heartbeat-nats dead purge --all --yes`,
 				Name:  "show",
 				Args:  "ID...",
 				Short: "show all there is of a dead letter, and its text in full",
-				Long: `Show all there is of a dead letter, its history among it, and the text of its
+				Long: `Show all there is of a dead letter, with its history, and the text of its
 message in full.
 
 Exit status: 0 shown; 1 not: there is no such dead letter.`,

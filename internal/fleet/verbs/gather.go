@@ -20,11 +20,11 @@ import (
 	"heartbeat/internal/see"
 )
 
-// seen is a stream with its agents, as status prints it with --json. All times are the server's.
+// seen is a stream with its agents, as status prints it with --json.
 type seen struct {
 	Server      string      `json:"server"`
 	Stream      string      `json:"stream"`
-	At          time.Time   `json:"at"`
+	At          time.Time   `json:"at"` // the server's time, as all times here
 	Messages    uint64      `json:"messages"`
 	Bytes       uint64      `json:"bytes"`
 	Waiting     uint64      `json:"waiting"`
@@ -124,14 +124,14 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 	if err != nil {
 		return nil, o.notFound("the stream "+o.stream, err)
 	}
-	is := info.State
-	s.At, s.Messages, s.Bytes = info.TimeStamp, is.Msgs, is.Bytes
-	s.Waiting = is.Msgs - min(is.Msgs, uint64(s.InWork))
+	state := info.State
+	s.At, s.Messages, s.Bytes = info.TimeStamp, state.Msgs, state.Bytes
+	s.Waiting = state.Msgs - min(state.Msgs, uint64(s.InWork))
 	for _, note := range setup.Drops(&info.Config) {
 		s.Warnings = append(s.Warnings, "stream "+o.stream+": "+note)
 	}
-	if is.Msgs > 0 {
-		s.Oldest, s.OldestAge = &is.FirstTime, seconds(s.At.Sub(is.FirstTime))
+	if state.Msgs > 0 {
+		s.Oldest, s.OldestAge = &state.FirstTime, seconds(s.At.Sub(state.FirstTime))
 	}
 	if err := o.gatherAgents(ctx, s); err != nil {
 		return nil, err

@@ -64,17 +64,17 @@ func letterOf(m *jetstream.RawStreamMsg) *letter {
 // messages returns the messages that a stream had when it was opened, the oldest first.
 func (o *common) messages(ctx context.Context, in jetstream.Stream) iter.Seq2[*jetstream.RawStreamMsg, error] {
 	return func(yield func(*jetstream.RawStreamMsg, error) bool) {
-		is := in.CachedInfo()
-		for seq := is.State.FirstSeq; seq <= is.State.LastSeq; seq++ {
+		info := in.CachedInfo()
+		for seq := info.State.FirstSeq; seq <= info.State.LastSeq; seq++ {
 			m, err := in.GetMsg(ctx, seq, jetstream.WithGetMsgSubject(">"))
 			if errors.Is(err, jetstream.ErrMsgNotFound) {
 				return
 			}
 			if err != nil {
-				yield(nil, fmt.Errorf("read the stream %s: %w", is.Config.Name, o.explain(err)))
+				yield(nil, fmt.Errorf("read the stream %s: %w", info.Config.Name, o.explain(err)))
 				return
 			}
-			if seq = m.Sequence; seq > is.State.LastSeq || !yield(m, nil) {
+			if seq = m.Sequence; seq > info.State.LastSeq || !yield(m, nil) {
 				return
 			}
 		}

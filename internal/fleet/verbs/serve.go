@@ -21,8 +21,8 @@ func serveVerb() cli.Verb {
 		Name:  "serve",
 		Short: "be the server of this machine, for agents on it alone",
 		Long: `Serve the agents of this machine, without a nats-server: listen on loopback, keep
-messages and results in DIRECTORY, each write synced, and let in who can read the token
-there. --embed DIRECTORY of the other verbs connects to it.
+messages and results in DIRECTORY, each write synced, and let in whoever can read the
+token there. --embed DIRECTORY of the other verbs connects to it.
 
 It stays until a signal ends it. --embed starts one in the background where none runs; that
 one ends once nobody was connected for five minutes, or when this command takes its place,

@@ -258,7 +258,7 @@ func TestWhyTheMessagesOfOneConsumerWait(t *testing.T) {
 	config = jetstream.ConsumerConfig{Durable: "mine", FilterSubject: "work.b", AckPolicy: jetstream.AckExplicitPolicy}
 	_, err = w.js.CreateConsumer(fleet.Context(t), "WORK", config)
 	require.NoError(t, err)
-	why(stateUnclaimed, "1 message of work.b waits for the consumer mine, which is none of agents: remove that one, and heartbeat-nats setup --stream WORK makes one")
+	why(stateUnclaimed, "1 message of work.b waits for the consumer mine, which is not for agents: remove that one, and heartbeat-nats setup --stream WORK makes one")
 	l, err := setup.Open(fleet.Context(t), w.js, "WORK")
 	require.NoError(t, err)
 	for _, agent := range []string{"old", "two"} { // without an agent for work.b the stream is shared on purpose

@@ -27,7 +27,7 @@ func statusVerb() cli.Verb {
 oldest is, how many dead letters there are, and for each agent what it works on,
 since when, when that made progress, and when the agent was last seen. Ages go by
 the server's clock, whatever the agents' clocks show. What is wrong with inboxes
-on this machine is said as heartbeat status says it. The last sentence says why
+on this machine is shown as heartbeat status shows it. The last sentence says why
 nothing moves, or what is being waited for.
 
 Exit status: 0 shown, 1 the server cannot be reached or asked, and the sentence
@@ -210,7 +210,7 @@ func (s *seen) explain() (state, string) {
 		case c.Waiting == 0:
 		case !setup.IsOurs(c.info) && !s.lackConsumer(): // the stream is shared on purpose
 		case !setup.IsOurs(c.info):
-			return stateUnclaimed, fmt.Sprintf("%s for the consumer %s, which is none of agents: remove that one, and %s makes one", these, c.Name, link.Typed(s.nc, "setup", "--stream", s.Stream))
+			return stateUnclaimed, fmt.Sprintf("%s for the consumer %s, which is not for agents: remove that one, and %s makes one", these, c.Name, link.Typed(s.nc, "setup", "--stream", s.Stream))
 		case c.info.Paused:
 			return statePaused, fmt.Sprintf("%s: the consumer %s is paused: %s ends that", these, c.Name, link.Typed(s.nc, "resume", "--stream", s.Stream))
 		case !slices.ContainsFunc(live, func(a agentSeen) bool { return !notIts(a) }):

@@ -171,8 +171,8 @@ func (o *common) explain(err error) error {
 
 // watch calls do for each present and later value of the keys that match the patterns, until do is done. It calls do
 // with nil once, after the present values.
-func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry) (done bool, err error), how ...jetstream.WatchOpt) error {
-	watch, err := kv.WatchFiltered(ctx, patterns, how...)
+func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []string, do func(jetstream.KeyValueEntry) (done bool, err error), options ...jetstream.WatchOpt) error {
+	watch, err := kv.WatchFiltered(ctx, patterns, options...)
 	if err != nil {
 		return fmt.Errorf("read the bucket %s: %w", kv.Bucket(), o.explain(err))
 	}

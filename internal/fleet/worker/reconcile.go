@@ -14,7 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-var errAway = errors.New("what is held cannot be looked up while the server is away: no session is given any of it before")
+var errAway = errors.New("what is held cannot be compared with the stream while the server is away: until then no session gets any of it")
 
 func (a *Agent) readFacts(ctx context.Context) {
 	a.facts = see.Glance(ctx, a.box, &a.facts)

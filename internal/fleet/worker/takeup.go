@@ -331,7 +331,7 @@ func (a *Agent) holdsUp() string {
 	case !a.conn.Connected():
 		return "the server is away"
 	case a.doubtful:
-		return "what it holds is not looked up yet"
+		return "what it holds is not yet compared with the stream"
 	case a.untold() != "":
 		return "it cannot tell what came of its messages: " + a.untold()
 	case f.Unreadable != nil:
