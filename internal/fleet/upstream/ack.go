@@ -121,9 +121,9 @@ func (u *Upstream) Now(ctx context.Context) (time.Time, error) {
 	return info.TimeStamp, nil
 }
 
-// Gone reports whether a message has left the stream from which the claim's copy came. It returns false if the stream was
-// made anew. A sequence beyond the stream's last is an earlier stream's. The list of all holes may take megabytes, so Gone
-// reads it only if nothing else tells.
+// Gone reports whether a message has left the stream from which the claim's copy came. It returns false if the stream
+// was made anew. A sequence beyond the stream's last is an earlier stream's. Gone reads the list of all holes, which may
+// take megabytes, only if nothing else tells.
 func (u *Upstream) Gone(ctx context.Context, c Claim, seq uint64) (bool, error) {
 	at, err := parseAck(c.Ack)
 	if err != nil {
