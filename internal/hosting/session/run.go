@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	inboxclaim "heartbeat/internal/claim"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
 	"heartbeat/internal/machine"
@@ -117,12 +118,12 @@ func step(name string) {
 	}
 }
 
-// pausedError means that nothing is delivered from the session's inbox until a time.
-type pausedError struct{ error }
+// laterError means that the session's inbox delivers nothing yet, until a time or while somebody else has it.
+type laterError struct{ error }
 
 // Passes reports whether an error of [Run] goes away by itself, so that the session can be started later.
 func Passes(err error) bool {
-	return errors.As(err, new(*pausedError)) || machine.Passes(err) || store.Passes(err)
+	return errors.As(err, new(*laterError)) || errors.As(err, new(inboxclaim.BusyError)) || machine.Passes(err) || store.Passes(err)
 }
 
 const byWarm = "heartbeat-host cancel --warm"

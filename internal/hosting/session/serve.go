@@ -176,11 +176,11 @@ func (h *host) openQueue() (err error) {
 	case err != nil:
 		return fmt.Errorf("read the session's inbox: %w", err)
 	case next.Owner != nil: // it has taken an entry just now
-		return fmt.Errorf("take the session's inbox: %s", next.Owner)
+		return &laterError{fmt.Errorf("take the session's inbox: %s", next.Owner)}
 	case next.Paused != nil:
 		err := fmt.Errorf("the session's inbox is %s: nothing is delivered until %s", next.Paused.String(), next.Paused.Ends())
 		if next.Paused.Until != nil {
-			return &pausedError{err}
+			return &laterError{err}
 		}
 		return err
 	case next.Any():
