@@ -233,7 +233,7 @@ func (b *Inbox) Room() (left, needed int64) {
 // CheckRoom returns an error that matches [ErrFull] if there is no space for a commit.
 func (b *Inbox) CheckRoom() error {
 	if left, needed := b.Room(); left >= 0 && left < needed {
-		return fmt.Errorf("%w: %s has %d bytes left, and %d are needed: free some space or inodes", ErrFull, b.dir, left, needed)
+		return fmt.Errorf("%w: %s has room for %d bytes, and %d are needed: free some space or inodes", ErrFull, b.dir, left, needed)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (f Facts) nothing() (State, string) {
 		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", f.Scheduled.Count, words.Stamp(due)) + f.idle()
 	case len(f.Held) > 0:
 		h := f.pressing()
-		state, sentence := Held, "nothing is queued: "+h.Rests()
+		state, sentence := Held, "nothing is queued: "+h.Rests(f.Inbox)
 		if more := len(f.Held) - 1; h.Stuck {
 			state = Stuck
 		} else if more > 0 && h.Effect != "" {
@@ -154,7 +154,7 @@ func cut(s string) string {
 }
 
 // Rests returns a sentence about what a run waits for, or where it is stuck.
-func (q Question) Rests() string {
+func (q Question) Rests(inbox string) string {
 	since := ""
 	if !q.Since.IsZero() {
 		since = " since " + words.Stamp(q.Since)
@@ -163,9 +163,9 @@ func (q Question) Rests() string {
 	case q.Stopped:
 		return fmt.Sprintf("the run %s needs a person%s: %s", q.Run, since, cut(q.Question))
 	case q.Stuck:
-		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or heartbeat run resume %s, goes on with it", q.Run, since, cut(q.Question), q.Dir)
+		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or `%s`, goes on with it", q.Run, since, cut(q.Question), Command(inbox, "run resume", q.Dir))
 	case q.Effect == "":
-		return fmt.Sprintf("the run %s rests%s: %s: look at it, and heartbeat run accept-code %s has it go on", q.Run, since, q.Question, q.Run)
+		return fmt.Sprintf("the run %s rests%s: %s: look at it, and `%s` has it go on", q.Run, since, q.Question, Command(inbox, "run accept-code", q.Run))
 	}
 	return fmt.Sprintf("the run %s waits%s for a person to answer %q: heartbeat breakpoint approve (or reject) %s", q.Run, since, words.Brief(q.Question), q.Effect)
 }

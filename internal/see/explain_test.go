@@ -259,3 +259,11 @@ func TestLifeHasAWord(t *testing.T) {
 func gaveUp(minutes int) *see.GaveUp {
 	return &see.GaveUp{At: at(minutes), Text: "restarts: no session started in 7 tries"}
 }
+
+// What helps a run that rests can be typed in any folder.
+func TestARestingRunNamesItsInbox(t *testing.T) {
+	q := see.Question{Run: "r1", Dir: "/w/r1", Question: "it has changed"}
+	assert.Contains(t, q.Rests("/w/q x/inbox.jsonl"), "`heartbeat run accept-code r1 --inbox '/w/q x/inbox.jsonl'`")
+	q.Stuck = true
+	assert.Contains(t, q.Rests("/w/inbox.jsonl"), "`heartbeat run resume /w/r1 --inbox /w/inbox.jsonl`")
+}

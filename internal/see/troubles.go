@@ -118,7 +118,7 @@ func (f Facts) ofRun(q Question) (t Trouble) {
 		t = f.trouble(KindBreakpoint, q.Since, Key(q.Run, q.Effect))
 		t.Reason = "breakpoint"
 	}
-	t.Text, t.Run, t.Effect = words.Line(q.Rests()), q.Run, q.Effect
+	t.Text, t.Run, t.Effect = words.Line(q.Rests(f.Inbox)), q.Run, q.Effect
 	return t
 }
 

@@ -101,7 +101,7 @@ func Asked(now Inbox) (all []Item) {
 	for _, q := range now.Held {
 		text := q.Question
 		if q.Effect == "" {
-			text = q.Rests()
+			text = q.Rests(now.Inbox)
 		}
 		all = append(all, Item{Kind: Question, ID: q.Effect, RunDir: q.Dir, Effect: q.Effect, At: q.Since, Note: "run " + q.Run, Text: begin(text)})
 	}
