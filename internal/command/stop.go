@@ -81,12 +81,16 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	died := machine.WatchProcess(launcher.PID).Died()
-	ending := isEnding(box, launcher)
+	ending, sign := isSigned(box, launcher, itEnds), itEnds
+	if ending {
+		sign = itEndsAtOnce
+	}
 	if o.now || !ending { // a second signal means --now
 		err = signalEnd(launcher)
 	}
 	if err == nil && o.now {
-		if err = awaitEnding(ctx, box, launcher, ending, died); err == nil {
+		// After an earlier signal this was the second one, unless only the launcher's --timeout had begun its end.
+		if err = awaitSign(ctx, box, launcher, sign, died); err == nil && !isSigned(box, launcher, itEndsAtOnce) {
 			err = signalEnd(launcher)
 		}
 	}
@@ -100,8 +104,7 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 		return r, nil
 	case <-ctx.Done():
 	}
-	var by cli.EndedBy
-	errors.As(context.Cause(ctx), &by) // nothing else ends it
+	by, _ := errors.AsType[cli.EndedBy](context.Cause(ctx)) // nothing else ends it
 	return r, cli.Told(by.Status())
 }
 
@@ -185,20 +188,22 @@ const (
 	// as one.
 	endingPoll     = 5 * time.Millisecond
 	endingPatience = 5 * time.Second // how long that may take
+
+	// A launcher's sign begins with itEnds once it has an order to end, and with itEndsAtOnce once no entry in flight
+	// can be answered any more.
+	itEnds, itEndsAtOnce = "it ends", "it ends at once"
 )
 
-// isEnding reports whether the launcher has noted an order to end in its sign. The sign of another launcher, which was
-// killed, does not count.
-func isEnding(box *inbox.Inbox, launcher machine.Entry) bool {
+// isSigned reports whether the launcher's sign begins with these words. The sign of another launcher, which was killed,
+// does not count.
+func isSigned(box *inbox.Inbox, launcher machine.Entry, words string) bool {
 	sign := see.SignOf(box)
-	return sign[0] == strconv.Itoa(launcher.PID) && strings.HasPrefix(sign[1], "it ends")
+	return sign[0] == strconv.Itoa(launcher.PID) && strings.HasPrefix(sign[1], words)
 }
 
-// awaitEnding waits until the launcher has noted the signal. If it was ending before, its sign cannot tell, so the wait
-// takes all of endingPatience, unless the launcher dies.
-func awaitEnding(ctx context.Context, box *inbox.Inbox, launcher machine.Entry, before bool, died <-chan struct{}) error {
-	deadline := time.Now().Add(endingPatience)
-	for ctx.Err() == nil && time.Now().Before(deadline) && (before || !isEnding(box, launcher)) {
+// awaitSign waits for such a sign, at most endingPatience, or until the launcher dies.
+func awaitSign(ctx context.Context, box *inbox.Inbox, launcher machine.Entry, words string, died <-chan struct{}) error {
+	for deadline := time.Now().Add(endingPatience); ctx.Err() == nil && time.Now().Before(deadline) && !isSigned(box, launcher, words); {
 		select {
 		case <-time.After(endingPoll):
 		case <-died:

@@ -111,6 +111,7 @@ func (r *run) endWarm(s *session) {
 		case <-s.over:
 			return
 		case <-r.stop.over.Done():
+			r.sign.say("it ends at once")
 			s.end(verdict{stopped: true, text: "it had not answered its entry in time"})
 			return
 		case <-r.follow.changed:
