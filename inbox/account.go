@@ -180,7 +180,7 @@ func (m *Money) Now() time.Time { return m.tx.box.utcNow() }
 func (d *Delivery) spending(amount price.Amount) *Delivery {
 	with := *d
 	with.Spent = d.Spent.Plus(amount)
-	with.Spent.Said = 0
+	with.Spent.ClientNanos = 0
 	return &with
 }
 
@@ -209,7 +209,7 @@ func (m *Money) costOf(d *Delivery) price.Fields {
 			p.Model = o.Model
 		}
 	}
-	if p.Said = 0; !known {
+	if p.ClientNanos = 0; !known {
 		return price.Fields{}
 	}
 	return p.Fields()

@@ -71,7 +71,7 @@ func (b *Bridge) mayHandOver(caller int, a *answer) error {
 	case d != nil && recovery.MaySpeak(caller, d, sessions, false) == nil:
 		return nil
 	}
-	return recovery.WorksOn(caller, sessions)
+	return recovery.CheckCaller(caller, sessions)
 }
 
 // awaitCheck makes an agent's answer wait for the check of the effect's entry, even if that entry comes later.
@@ -106,7 +106,8 @@ func (b *Bridge) atWork() (d *inbox.Delivery, all []inbox.Session, err error) {
 }
 
 // Readable returns the directories from which a process of an agent may hand over a file as an effect's result: the
-// one that its session works in, and the effect's own. For a person's process, which may read any file, it returns none.
+// one that its session works in, and the effect's own. For a person's process, which may read any file, it returns
+// none.
 func (b *Bridge) Readable(caller int, effect string) ([]string, error) {
 	_, sessions, err := b.atWork()
 	if err != nil {

@@ -25,13 +25,13 @@ func TestBind(t *testing.T) {
 	}
 	now := time.Now()
 	bind := func(id, prompt string, limit int, over func(string) (bool, error)) error {
-		if err := file.Free(id, over); err != nil {
+		if err := file.CheckFree(id, over); err != nil {
 			return err
 		}
 		_, err := file.Bind(orchestrate.NewState(id, prompt, limit, now))
 		return err
 	}
-	require.NoError(t, file.Free("r1", nil))
+	require.NoError(t, file.CheckFree("r1", nil))
 	require.NoError(t, bind("r1", "do it", orchestrate.KeepLimit, nil))
 	s, err := file.Read()
 	require.NoError(t, err)
@@ -39,7 +39,7 @@ func TestBind(t *testing.T) {
 	require.NoError(t, bind("r1", "", 9, nil), "the same one again")
 
 	for _, err := range []error{
-		file.Free("r2", over(false, nil)),
+		file.CheckFree("r2", over(false, nil)),
 		bind("r2", "", orchestrate.KeepLimit, over(false, nil)),
 		bind("r2", "", orchestrate.KeepLimit, over(false, errors.New("it is gone"))),
 	} {

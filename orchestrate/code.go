@@ -190,7 +190,7 @@ func (b *Bridge) Stopped() (why string, since time.Time) {
 		return "", since
 	}
 	if l.Guard != "" {
-		return cli.Guarded(l.Guard, l.outOfSteps()), since
+		return cli.GuardHint(l.Guard, l.outOfSteps()), since
 	}
 	st, err := b.Run.State()
 	if err != nil {

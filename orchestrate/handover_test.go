@@ -123,8 +123,8 @@ func TestWhichFilesAreHandedOver(t *testing.T) {
 func TestOneResultByThreeWays(t *testing.T) {
 	b, d := working(t)
 	require.ErrorIs(t, b.HandOver(os.Getpid(), another, []byte("{"), nil), orchestrate.ErrNotJSON)
-	require.NoError(t, orchestrate.HandOverSaid(b.Box, d, "done, I say"))
-	require.NoError(t, orchestrate.HandOverSaid(b.Box, d, "and again"), "the last word counts for the entry")
+	require.NoError(t, orchestrate.HandOverReported(b.Box, d, "done, I say"))
+	require.NoError(t, orchestrate.HandOverReported(b.Box, d, "and again"), "the last word counts for the entry")
 	assert.Empty(t, orchestrate.AcceptReply(b.Box, d, "my last message"))
 	require.ErrorContains(t, b.HandOver(os.Getpid(), anEffect, []byte("2"), nil), "an effect has one result")
 	kept, err := filepath.Glob(filepath.Join(b.Box.Dir(), ".run-*.json.result-"+anEffect))

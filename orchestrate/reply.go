@@ -25,8 +25,8 @@ func runOf(box *inbox.Inbox, meta map[string]json.RawMessage) (b Bridge, mark ef
 	return Bridge{Box: box, Run: r}, mark, err
 }
 
-// awaitedEffect returns the effect of an entry in flight. ok is false if the entry has none, if its run cannot be read, or
-// if the effect needs no result any more. passed says that the entry has no check left to pass.
+// awaitedEffect returns the effect of an entry in flight. ok is false if the entry has none, if its run cannot be read,
+// or if the effect needs no result any more. passed says that the entry has no check left to pass.
 func awaitedEffect(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectAt, ok bool) {
 	b, mark, err := runOf(box, d.Metadata())
 	if err != nil || mark.Effect == "" {
@@ -36,8 +36,8 @@ func awaitedEffect(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectA
 	return effectAt{b, mark.Effect}, err == nil && st.Effect(mark.Effect) == run.Requested && !b.handedOver(mark.Effect, passed)
 }
 
-// handedOver reports whether a result of an effect waits to be posted. With passed, a result counts even before the check
-// of its entry.
+// handedOver reports whether a result of an effect waits to be posted. With passed, a result counts even before the
+// check of its entry.
 func (b *Bridge) handedOver(effect string, passed bool) bool {
 	lock, err := b.identity()
 	if err != nil {
@@ -50,10 +50,10 @@ func (b *Bridge) handedOver(effect string, passed bool) bool {
 	return err == nil && a != nil && passed
 }
 
-// Settled returns why a run's entry is no longer needed: its effect has a result, the run is done, or this inbox has
-// nothing to do with the run, as in a copy. It returns "" for any other entry, such as one that only has members of the
-// same names. A step asks again for what its run still waits for.
-func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) string {
+// WhyNotNeeded returns why a run's entry is no longer needed: its effect has a result, the run is done, or this inbox
+// has nothing to do with the run, as in a copy. It returns "" for any other entry, such as one that only has members of
+// the same names. A step asks again for what its run still waits for.
+func WhyNotNeeded(box *inbox.Inbox, id string, meta map[string]json.RawMessage) string {
 	b, mark, err := runOf(box, meta)
 	switch {
 	case !strings.HasPrefix(id, mark.Run+"/"+mark.Effect), // see [Bridge.entryID]
@@ -88,8 +88,8 @@ func Settled(box *inbox.Inbox, id string, meta map[string]json.RawMessage) strin
 
 // AcceptReply accepts the agent's reply to an entry in flight that has no check or has passed it. If the entry's effect
 // asks for plain text, the reply becomes its result. Without a result, an effect whose time is over fails: where nobody
-// else drives the run, no step failed it in time. missing says why the effect still has no result, or is "" if the entry
-// needs none.
+// else drives the run, no step failed it in time. missing says why the effect still has no result, or is "" if the
+// entry needs none.
 func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing string) {
 	e, ok := awaitedEffect(box, d, true)
 	if !ok {
@@ -112,9 +112,9 @@ func AcceptReply(box *inbox.Inbox, d *inbox.Delivery, reply string) (missing str
 	return "no result was handed over by the command that the entry names"
 }
 
-// HandOverSaid hands over what an agent reported as the result of its entry, if the entry is an effect's: a JSON value,
-// or else a text. The caller has checked that the entry is that agent's. Otherwise it is like [Bridge.HandOver].
-func HandOverSaid(box *inbox.Inbox, d *inbox.Delivery, result string) error {
+// HandOverReported hands over what an agent reported as the result of its entry, if the entry is an effect's: a JSON
+// value, or else a text. The caller has checked that the entry is that agent's. Otherwise it is like [Bridge.HandOver].
+func HandOverReported(box *inbox.Inbox, d *inbox.Delivery, result string) error {
 	e, ok := awaitedEffect(box, d, false)
 	if !ok {
 		return nil

@@ -114,8 +114,9 @@ func (f StateFile) Bind(s State) (State, error) {
 	return s, f.Write(s)
 }
 
-// Free returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not over.
-func (f StateFile) Free(runID string, over func(runID string) (bool, error)) error {
+// CheckFree returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not
+// over.
+func (f StateFile) CheckFree(runID string, over func(runID string) (bool, error)) error {
 	was, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -159,9 +160,9 @@ func StateDir(flag string, getenv func(string) string) (string, error) {
 const SessionVariable = "BABYSITTER_SESSION_ID"
 
 // ExportSession makes the client set [SessionVariable] for the commands of its session. It adds a line to the shell
-// script that the client names in CLAUDE_ENV_FILE, unless the script already sets this id last. The file is the client's,
-// so a symbolic link is followed; a missing file is made with mode 0600. ExportSession refuses an id that [StateFileAt]
-// refuses, so the id needs no quoting.
+// script that the client names in CLAUDE_ENV_FILE, unless the script already sets this id last. The file is the
+// client's, so a symbolic link is followed; a missing file is made with mode 0600. ExportSession refuses an id that
+// [StateFileAt] refuses, so the id needs no quoting.
 func ExportSession(envFile, id string) (err error) {
 	if !validID(id) {
 		return fmt.Errorf("export session %.200q: %w", id, ErrSessionID)

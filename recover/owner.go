@@ -58,9 +58,9 @@ func (o Owner) String() string {
 	return fmt.Sprintf("the entry %s is with %s, which lives", words.Name(o.entry.ID(), o.entry.EntryID), who)
 }
 
-// MaySpeak returns why a process may give no verdict on the entry in flight, or nil. The nearest client above the process
-// must have the entry. With person set, a person may speak too: a process with no client above it, and with no other
-// session in its environment.
+// MaySpeak returns why a process may give no verdict on the entry in flight, or nil. The nearest client above the
+// process must have the entry. With person set, a person may speak too: a process with no client above it, and with no
+// other session in its environment.
 func MaySpeak(pid int, d *inbox.Delivery, sessions []inbox.Session, person bool) error {
 	e, owner := EvidenceOf(d), 0
 	life := machine.LifeOf(e.Boot, e.Namespace, e.PID, e.ProcessStart)
@@ -89,8 +89,8 @@ func InSession(pid int, sessions []inbox.Session) bool {
 	return session != "" || client != 0
 }
 
-// WorksOn returns an error if a process belongs to a session that the inbox does not know.
-func WorksOn(pid int, sessions []inbox.Session) error {
+// CheckCaller returns an error if a process belongs to a session that the inbox does not know.
+func CheckCaller(pid int, sessions []inbox.Session) error {
 	client, session := callerOf(pid, 0, sessions)
 	if session == "" && client == 0 || slices.ContainsFunc(sessions, func(s inbox.Session) bool {
 		return session != "" && s.ID == session || s.PID == client && s.Life() == machine.Alive

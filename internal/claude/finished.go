@@ -7,15 +7,15 @@ import (
 	"heartbeat/internal/flat"
 )
 
-// Finished reports whether the transcript shows that the text's turn ended: an answer, followed by the client's note that
-// the hooks of a Stop ran and none continued the turn. A turn that a person or an error ended has no such note. reply is
-// the answer's last text.
+// Finished reports whether the transcript shows that the text's turn ended: an answer, followed by the client's note
+// that the hooks of a Stop ran and none continued the turn. A turn that a person or an error ended has no such note.
+// reply is the answer's last text.
 func (d Delivery) Finished() (reply string, finished bool) {
 	r := d.reading()
 	var e ending
 	err := d.each(func(l *flat.Members, at int64) {
-		e.begun = e.begun || l.Is("uuid") && r.answers(l)
-		if e.add(l); l.Is("uuid") {
+		e.begun = e.begun || l.Exists("uuid") && r.answers(l)
+		if e.add(l); l.Exists("uuid") {
 			r.add(l, at)
 		}
 	})
@@ -33,7 +33,7 @@ type ending struct {
 func (e *ending) add(l *flat.Members) {
 	ends := e.isEnd(l)
 	switch {
-	case !e.begun || e.over || !l.Is("uuid"):
+	case !e.begun || e.over || !l.Exists("uuid"):
 	case isAnswer(l):
 		if text := textOf(l); text != "" {
 			e.reply = text
@@ -102,7 +102,7 @@ func (p Prompted) Finished() (reply string, finished bool) {
 	var e ending
 	err := p.each(func(l *flat.Members) {
 		e.add(l)
-		e.begun = e.begun || l.Is("uuid") && p.matches(l, p.PromptID)
+		e.begun = e.begun || l.Exists("uuid") && p.matches(l, p.PromptID)
 	})
 	return e.reply, err == nil && e.finished
 }

@@ -6,8 +6,8 @@ import (
 )
 
 // reading follows the lines of a transcript since a delivery. The client writes them in order but about a tenth of a
-// second late, so the first ones may still belong to the turn before. That turn ends with the line of the reply before the
-// delivering Stop.
+// second late, so the first ones may still belong to the turn before. That turn ends with the line of the reply before
+// the delivering Stop.
 type reading struct {
 	d      Delivery
 	behind bool // set after the line of that reply; reply is its message id
@@ -93,15 +93,15 @@ func (r *reading) isAnother(answer *flat.Members) bool {
 // Answered reports whether the transcript shows an answer after the text. The client writes about a tenth of a second
 // late, so false may become true.
 //
-// A line with the text is not enough: the client writes it when the hook that printed the text ends, while other hooks of
-// the same Stop may still run. Nor is just any answer: the one before the Stop may be written after the hook has started.
-// If the transcript is not in the client's format, its growth counts as an answer.
+// A line with the text is not enough: the client writes it when the hook that printed the text ends, while other hooks
+// of the same Stop may still run. Nor is just any answer: the one before the Stop may be written after the hook has
+// started. If the transcript is not in the client's format, its growth counts as an answer.
 func (d Delivery) Answered() bool {
 	r := d.reading()
 	answered, foreign, known := false, false, false
 	err := d.each(func(l *flat.Members, at int64) {
-		if !l.Is("uuid") {
-			bookkeeping := l.Is("sessionId") // of the client's own, which may stand anywhere
+		if !l.Exists("uuid") {
+			bookkeeping := l.Exists("sessionId") // of the client's own, which may stand anywhere
 			known, foreign = known || bookkeeping, foreign || !bookkeeping
 			return
 		}
@@ -127,7 +127,7 @@ func (d Delivery) NextTurn() handed.Turn {
 	r, turn := d.reading(), handed.Unknown
 	err := d.each(func(l *flat.Members, at int64) {
 		switch {
-		case turn != handed.Unknown || !l.Is("uuid"):
+		case turn != handed.Unknown || !l.Exists("uuid"):
 			return
 		case r.answers(l):
 			turn = handed.WithText
@@ -145,8 +145,8 @@ func (d Delivery) NextTurn() handed.Turn {
 // Missed reports whether the transcript proves that the text never reached the model: the session continued without it,
 // or the client ended the turn instead, by itself or by another hook's decision.
 //
-// A missing text alone proves nothing, because a killed client loses its last lines. But lines are written in order: the
-// text would precede any line from after the delivery.
+// A missing text alone proves nothing, because a killed client loses its last lines. But lines are written in order:
+// the text would precede any line from after the delivery.
 //
 // If the text is there, a later turn sends it to the model, even a turn of another process that resumed the session.
 func (d Delivery) Missed() bool {

@@ -152,9 +152,9 @@ func OrInit(err error) error {
 	return usageError{fmt.Errorf("%w, or have heartbeat init make one for this project", err)}
 }
 
-// Look opens the inbox for a verb that only reads it. It first tries to move scheduled entries that
+// OpenRead opens the inbox for a verb that only reads it. It first tries to move scheduled entries that
 // are due into the inbox, and notes a failure.
-func (i *InboxFlags) Look(s Streams) (*inbox.Inbox, error) {
+func (i *InboxFlags) OpenRead(s Streams) (*inbox.Inbox, error) {
 	open := OpenAsOwner
 	if i.Stay {
 		open = OpenInbox

@@ -149,8 +149,8 @@ func AddNotify(f *pflag.FlagSet, command *string, text string) {
 	}, same}, "notify", text)
 }
 
-// Guarded returns the sentence on why a run has stopped, and how to continue it.
-func Guarded(guard string, outOfSteps bool) string {
+// GuardHint returns the sentence on why a run has stopped, and how to continue it.
+func GuardHint(guard string, outOfSteps bool) string {
 	if outOfSteps {
 		return guard + ": a greater --max-iterations lets it continue"
 	}

@@ -81,13 +81,13 @@ func (s Streams) Warn(warnings []string) {
 	}
 }
 
-// Unread returns an error if Out is a pipe or a socket that nobody reads any more, as with `heartbeat log --follow |
-// head`. The error ends a verb as its next write would.
-func (s Streams) Unread() error {
+// ReaderGone returns an error if Out is a pipe or a socket that nobody reads any more, as with `heartbeat log --follow
+// | head`. The error ends a verb as its next write would.
+func (s Streams) ReaderGone() error {
 	if f, ok := words.Raw(s.Out).(*os.File); ok {
 		polled := []unix.PollFd{{Fd: int32(f.Fd())}}
 		if n, err := unix.Poll(polled, 0); n > 0 && err == nil && polled[0].Revents&(unix.POLLERR|unix.POLLHUP) != 0 {
-			return Told(EndedBy{unix.SIGPIPE}.Status())
+			return Silent(EndedBy{unix.SIGPIPE}.Status())
 		}
 	}
 	return nil

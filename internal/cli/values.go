@@ -79,7 +79,7 @@ func same(text string) string { return text }
 func AddCount(f *pflag.FlagSet, to *int, first int, text string) {
 	*to = first
 	f.VarP(atLeast(to, 0, "-n is below %[2]d: give how many, or %[2]d for all"), "count", "n", text)
-	Was(f, "count", "tail")
+	AddAlias(f, "count", "tail")
 }
 
 // CountGiven reports whether -n or a synonym was given.
@@ -126,8 +126,8 @@ func spellAll(f *pflag.FlagSet) (args []string) {
 	return args
 }
 
-// Was declares an older name of a flag, hidden from the help.
-func Was(f *pflag.FlagSet, name, old string) {
+// AddAlias declares an older name of a flag, hidden from the help.
+func AddAlias(f *pflag.FlagSet, name, old string) {
 	flag := *f.Lookup(name)
 	flag.Name, flag.Shorthand, flag.Hidden = old, "", true
 	f.AddFlag(&flag)

@@ -44,8 +44,8 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// Told returns an error that ends a verb with this exit status and prints nothing, because the reader was told why.
-func Told(status int) error { return toldError(status) }
+// Silent returns an error that ends a verb with this exit status and prints nothing, because the reader was told why.
+func Silent(status int) error { return toldError(status) }
 
 type toldError int
 

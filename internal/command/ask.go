@@ -122,7 +122,7 @@ func withPrompt(command []string) []string {
 func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Streams) error {
 	messages, err := o.messages(args, s.In)
 	if cli.SayFound(f, s) {
-		err = cmp.Or(launch.Foreign(o.Inbox), err)
+		err = cmp.Or(launch.CheckForeign(o.Inbox), err)
 	}
 	if err != nil {
 		return err

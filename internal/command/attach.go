@@ -53,7 +53,7 @@ func attachTo(box *inbox.Inbox, w sharing.Watch, s cli.Streams) error {
 	if w.In, w.Out = s.In, os.Stdout; !cli.IsTerminal(w.In) || !cli.IsTerminal(w.Out) {
 		return errors.New("attach: stdin and stdout are to be a terminal, where the session is shown")
 	}
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	ctx, cancel := taken.Context()
 	defer cancel()

@@ -42,7 +42,7 @@ type waited struct {
 
 // price sets the price that is known now. Nobody waits for the rest of it, which `results` shows a moment later.
 func (w *waited) price(box *inbox.Inbox) {
-	prices := book.Of(box)
+	prices := book.New(box)
 	prices.Want(w.EntryID)
 	if w.Result != nil {
 		priced, _ := prices.Result(*w.Result, nil)

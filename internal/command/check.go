@@ -71,7 +71,7 @@ heartbeat check job-7 --check 'make test'`,
 		o.Add(f)
 		cli.AddChecks(f, &o.settings)
 		f.StringVar(&o.project, "project", ".", "the `folder` that the agent works in")
-		return onInbox("", o.Look, func(args []string) error {
+		return onInbox("", o.OpenRead, func(args []string) error {
 			if len(args) != 1 {
 				return errors.New("name the ENTRY, by its id or entry_id")
 			}

@@ -73,7 +73,7 @@ heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 }
 
 func (o *costsFlags) run(s cli.Streams) error {
-	box, err := o.Look(s)
+	box, err := o.OpenRead(s)
 	if err != nil {
 		return err
 	}

@@ -145,7 +145,7 @@ func (o *initFlags) setUp(s cli.Streams) error {
 		err = fmt.Errorf("%s is a link, and no command looks for an inbox behind one: put a folder there, or name an inbox with --inbox and "+cli.InboxVariable, o.dir)
 	} else if err == nil && there {
 		if err = checkOwner(o.dir, runAsOwner); err == nil && !o.named {
-			err = launch.Foreign(o.path)
+			err = launch.CheckForeign(o.path)
 		}
 	}
 	if err != nil {
@@ -196,7 +196,7 @@ func (o *initFlags) planHook(s cli.Streams) (step func() error, err error) {
 		}
 	}
 	edit := settings.InstallFile(path, w, settings.RefuseLinks)
-	content, after, err := edit.Look()
+	content, after, err := edit.Preview()
 	if err != nil || bytes.Equal(content, after) {
 		return nil, err
 	}

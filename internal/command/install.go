@@ -62,7 +62,7 @@ func (o *installFlags) add(f *pflag.FlagSet) {
 	f.Var(cli.Choice(&o.agent, agents...), "agent", "the client whose hooks these are")
 	f.StringVar(&o.settings, "settings", "", "the settings `file` itself, in place of --scope")
 	f.BoolVar(&o.follow, "follow-links", false, "where the settings file is a symbolic link, edit what it leads to")
-	cli.Was(f, "follow-links", "follow")
+	cli.AddAlias(f, "follow-links", "follow")
 	f.BoolVar(&o.print, "print", false, "show the file as it would be, and write nothing")
 	f.BoolVar(&o.json, "json", false, "print one JSON object")
 }
@@ -176,7 +176,7 @@ func (o *installFlags) apply(p *wiringPlan, s cli.Streams) error {
 		if p.beside != nil {
 			s.Note("%s", p.would)
 		}
-		_, after, err := p.hooks.Look()
+		_, after, err := p.hooks.Preview()
 		if err == nil {
 			_, err = s.Out.Write(after)
 		}

@@ -56,7 +56,7 @@ func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
 // hooks' file has for it belongs to an install, even if a kill came between the two. If the hooks cannot be edited,
 // both files stay as they are.
 func (p *wiringPlan) write() (changed bool, err error) {
-	if _, _, err := p.hooks.Look(); err != nil {
+	if _, _, err := p.hooks.Preview(); err != nil {
 		return false, err
 	}
 	edits := []settings.Edit{p.hooks}
@@ -78,7 +78,7 @@ func (p *wiringPlan) write() (changed bool, err error) {
 // wouldChange reports whether an edit would change its file. It follows links: only the edit itself may refuse them.
 func wouldChange(edit settings.Edit) (bool, error) {
 	edit.Links = settings.FollowLinks
-	file, after, err := edit.Look()
+	file, after, err := edit.Preview()
 	return err == nil && !bytes.Equal(file, after), err
 }
 
@@ -125,7 +125,7 @@ func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) erro
 	}
 	if wanted {
 		p.would = fmt.Sprintf("%s would start %s as the server %s", beside, server.Command, server.Name)
-		if _, _, err := edit.Look(); err != nil {
+		if _, _, err := edit.Preview(); err != nil {
 			return fmt.Errorf("--mcp: %w", err)
 		}
 	} else {

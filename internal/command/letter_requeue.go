@@ -138,7 +138,7 @@ func (r *requeueing) findGone() error {
 }
 
 func (r *requeueing) accept(tx *inbox.Tx, l inbox.Letter) error {
-	if settled := orchestrate.Settled(r.box, l.ID, l.Metadata); settled != "" {
+	if settled := orchestrate.WhyNotNeeded(r.box, l.ID, l.Metadata); settled != "" {
 		r.refuse(fmt.Errorf("accept %s: %s, so another answer is of no use", l.Letter, settled))
 		return nil
 	}
@@ -186,7 +186,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		r.refuse(why)
 		return nil
 	}
-	if settled := orchestrate.Settled(r.box, l.ID, l.Metadata); settled != "" {
+	if settled := orchestrate.WhyNotNeeded(r.box, l.ID, l.Metadata); settled != "" {
 		r.refuse(fmt.Errorf("requeue %s: %s, so another answer is of no use (a run that failed by that goes on with `heartbeat run resume RUN --again EFFECT`)", l.Letter, settled))
 		return nil
 	}

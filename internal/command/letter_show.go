@@ -82,7 +82,7 @@ const (
 )
 
 func (o *letterFlags) eachPart(box *inbox.Inbox, s cli.Streams, visit func([]inbox.Letter) error) error {
-	prices := book.Of(box)
+	prices := book.New(box)
 	var part []inbox.Letter
 	var failed error
 	text := 0
@@ -131,7 +131,7 @@ func (o *letterFlags) show(box *inbox.Inbox, named []string, s cli.Streams) erro
 	if err != nil {
 		return err
 	}
-	priceLetters(book.Of(box), chosen, s)
+	priceLetters(book.New(box), chosen, s)
 	if o.JSON {
 		return printEach(s.Out, chosen)
 	}

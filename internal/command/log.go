@@ -68,7 +68,7 @@ heartbeat log --follow`,
 }
 
 func (o *logFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
-	o.prices = book.Of(box)
+	o.prices = book.New(box)
 	o.late = book.QueueOf(o.prices, history.Event.Outcome)
 	if !o.JSON {
 		entry := layout.Column{Title: "ENTRY", Text: true, Cut: true, Most: 20}

@@ -38,7 +38,7 @@ heartbeat metrics --inbox /srv/agent/inbox.jsonl --textfile /var/lib/node_export
 		var o metricsFlags
 		o.Add(f)
 		f.Var(cli.Named(&o.output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
-		cli.Was(f, "textfile", "output")
+		cli.AddAlias(f, "textfile", "output")
 		return func(args []string, s cli.Streams) error {
 			if len(args) > 0 && f.Changed("inbox") {
 				return cli.Usage(errors.New("--inbox names one inbox, and folders are to be searched: give one or the other"))
@@ -77,7 +77,7 @@ func (o *metricsFlags) run(folders []string, s cli.Streams) error {
 func (o *metricsFlags) gather(folders []string, s cli.Streams) (all []metrics.Figures, err error) {
 	o.Stay = o.output != ""
 	if len(folders) == 0 {
-		box, err := o.Look(s)
+		box, err := o.OpenRead(s)
 		if err != nil {
 			return nil, err
 		}

@@ -51,7 +51,7 @@ heartbeat notify --stall 20m`,
 		cli.AddNotify(f, &o.options.Command, "the `command` to run, for /bin/sh")
 		f.Var((*cli.Span)(&o.options.Stall), "stall", "also tell if an entry waits or is in flight and nothing has happened for this long (0: never)")
 		f.BoolVar(&o.options.Drained, "notify-drained", false, "also tell when nothing waits any more")
-		cli.Was(f, "notify-drained", "drained")
+		cli.AddAlias(f, "notify-drained", "drained")
 		f.BoolVar(&o.test, "test", false, "run the command once with an example, and show what it says if it fails")
 		f.BoolVar(&o.options.Linger, "linger", false, "stay until what has to wait was told, a quarter of an hour at most")
 		f.Lookup("linger").Hidden = true
@@ -66,7 +66,7 @@ heartbeat notify --stall 20m`,
 
 func (o *notifyFlags) open(s cli.Streams) (*inbox.Inbox, error) {
 	if o.options.Command == "" {
-		return o.Look(s)
+		return o.OpenRead(s)
 	}
 	return o.Open()
 }

@@ -113,7 +113,7 @@ func goesOn(r orchestrate.Report) bool { return !r.Done && r.Guard == "" }
 func stuck(reports ...orchestrate.Report) (err error) {
 	for _, r := range reports {
 		if r.Guard != "" {
-			err = errors.Join(err, fmt.Errorf("run %s: %s", r.Run, cli.Guarded(r.Guard, r.OutOfSteps)))
+			err = errors.Join(err, fmt.Errorf("run %s: %s", r.Run, cli.GuardHint(r.Guard, r.OutOfSteps)))
 		}
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func stepSentence(r orchestrate.Report) string {
 	case r.Done:
 		text += "; it is done"
 	case r.Guard != "":
-		text += "; " + cli.Guarded(r.Guard, r.OutOfSteps)
+		text += "; " + cli.GuardHint(r.Guard, r.OutOfSteps)
 	case r.NotBefore != nil:
 		text += ", sleeps until " + words.Stamp(*r.NotBefore)
 	}

@@ -41,7 +41,7 @@ heartbeat peek -n 1 --json | jq -r .text`,
 		o.Add(f)
 		cli.AddCount(f, &o.count, 10, "show the next `N` (0: all)")
 		o.addColor(f)
-		return onInbox("", o.Look, cli.NoArgs, o.run)
+		return onInbox("", o.OpenRead, cli.NoArgs, o.run)
 	},
 }
 

@@ -113,7 +113,7 @@ func (o *resultsFlags) run(box *inbox.Inbox, entries []string, s cli.Streams) er
 // outcomesOf opens the inbox for reading, and notes if its files lack what the last commit brought.
 func outcomesOf(i *cli.InboxFlags) opener {
 	return func(s cli.Streams) (*inbox.Inbox, error) {
-		box, err := i.Look(s)
+		box, err := i.OpenRead(s)
 		if err != nil {
 			return nil, err
 		}
@@ -180,7 +180,7 @@ type answer struct {
 }
 
 func (o *resultsFlags) answers(box *inbox.Inbox, s cli.Streams, contested map[string]string) *answers {
-	a := &answers{Streams: s, prices: book.Of(box), contested: contested, follows: o.follow}
+	a := &answers{Streams: s, prices: book.New(box), contested: contested, follows: o.follow}
 	a.Queue = book.QueueOf(a.prices, func(r answer) (string, int64) { return r.EntryID, r.FirstSeq })
 	if o.JSON {
 		a.lines = bufio.NewWriter(s.Out)
@@ -272,7 +272,7 @@ func follow(news *inbox.Watcher, s cli.Streams, update func() error) error {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	for {
-		if err := errors.Join(update(), s.Unread()); err != nil {
+		if err := errors.Join(update(), s.ReaderGone()); err != nil {
 			return err
 		}
 		select {
@@ -314,7 +314,7 @@ func (o *resultsFlags) reply(box *inbox.Inbox, entry string, s cli.Streams) erro
 	}
 	switch {
 	case f.Result != nil && f.Letter == nil && o.JSON:
-		prices := book.Of(box)
+		prices := book.New(box)
 		prices.Want(f.EntryID)
 		_, line := prices.Result(f.Answered, f.Result)
 		if objection != "" {

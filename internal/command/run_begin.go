@@ -268,7 +268,7 @@ func (o *runVerbFlags) sessionFile(box *inbox.Inbox, runID string, s cli.Streams
 	if err != nil {
 		return nil, err
 	}
-	return &file, file.Free(runID, func(other string) (bool, error) {
+	return &file, file.CheckFree(runID, func(other string) (bool, error) {
 		r, err := o.find(box, other, s)
 		if err != nil {
 			return false, err

@@ -100,7 +100,7 @@ func standingSentence(s orchestrate.Standing) string {
 	case s.Stuck != "":
 		all = append(all, "is stuck: "+words.Brief(s.Stuck))
 	case s.Guard != "":
-		all = append(all, "goes no further: "+cli.Guarded(words.Brief(s.Guard), s.OutOfSteps))
+		all = append(all, "goes no further: "+cli.GuardHint(words.Brief(s.Guard), s.OutOfSteps))
 	case s.NotBefore != nil:
 		all = append(all, "sleeps until "+words.Stamp(*s.NotBefore))
 	}

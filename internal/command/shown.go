@@ -139,7 +139,7 @@ func (q *quietFlag) checkQuiet(i *cli.InboxFlags) error {
 	return nil
 }
 
-// opener opens a verb's inbox: [cli.InboxFlags.Look], [changing] or [mending].
+// opener opens a verb's inbox: [cli.InboxFlags.OpenRead], [changing] or [mending].
 type opener func(cli.Streams) (*inbox.Inbox, error)
 
 // changing opens the inbox for a verb that changes it.

@@ -34,7 +34,7 @@ heartbeat status --watch`,
 		o.Add(f)
 		f.BoolVar(&o.watch, "watch", false, "show it anew whenever something changes, until a signal comes")
 		o.addColor(f)
-		return onInbox("", o.Look, cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error {
+		return onInbox("", o.OpenRead, cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error {
 			if o.watch {
 				return o.follow(box, s)
 			}
@@ -152,7 +152,7 @@ func (o *statusFlags) once(box *inbox.Inbox, s cli.Streams) error {
 		_, printed = io.WriteString(words.Raw(s.Out), text)
 	}
 	if err != nil && printed == nil && !o.JSON {
-		return cli.Told(cli.ExitError) // the row "why" has the error
+		return cli.Silent(cli.ExitError) // the row "why" has the error
 	}
 	return wrap("status", errors.Join(err, printed))
 }

@@ -45,7 +45,7 @@ heartbeat stop --now`,
 		i.Add(f)
 		f.BoolVar(&o.now, "now", false, "do not wait for the entry in flight to be answered")
 		f.BoolVar(&o.noWait, "no-wait", false, "return once the launcher is told, before it has ended")
-		return onInbox("", i.Look, cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error { return stop(box, &i, o, s) })
+		return onInbox("", i.OpenRead, cli.NoArgs, func(box *inbox.Inbox, _ []string, s cli.Streams) error { return stop(box, &i, o, s) })
 	},
 }
 
@@ -105,7 +105,7 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 	case <-ctx.Done():
 	}
 	by, _ := errors.AsType[cli.EndedBy](context.Cause(ctx)) // nothing else ends it
-	return r, cli.Told(by.Status())
+	return r, cli.Silent(by.Status())
 }
 
 // The system's list of locks may miss one while others change, so it is read this often before a missing lock is

@@ -86,8 +86,8 @@ func (f *File) Stat() (Info, error) {
 	return f.info, nil
 }
 
-// TakeOutput redirects the stdout and stderr of this process to the file.
-func (f *File) TakeOutput() error {
+// RedirectOutput redirects the stdout and stderr of this process to the file.
+func (f *File) RedirectOutput() error {
 	return errors.Join(unix.Dup2(f.fd, unix.Stdout), unix.Dup2(f.fd, unix.Stderr))
 }
 

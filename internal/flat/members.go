@@ -72,8 +72,8 @@ func (m *Members) Has(name string) bool {
 	return raw != "" && raw != "null"
 }
 
-// Is reports whether the member exists, even as null.
-func (m *Members) Is(name string) bool { return m.raw(name) != "" }
+// Exists reports whether the member exists, even as null.
+func (m *Members) Exists(name string) bool { return m.raw(name) != "" }
 
 // String reads a string. Invalid UTF-8 becomes U+FFFD.
 func (m *Members) String(name string) string {

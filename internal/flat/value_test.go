@@ -44,13 +44,13 @@ func TestBegun(t *testing.T) {
 	whole := `{"type":"user","message":{"content":"x"},"uuid":"1"}`
 	for end := range whole {
 		m := Begun([]byte(whole[:end]))
-		assert.Equal(t, end > len(`{"type":"user"`)-1, m.Is("type"), "%s", whole[:end])
-		assert.Equal(t, end > len(`{"type":"user","message":{"content":"x"}`)-1, m.Is("message"), "%s", whole[:end])
-		assert.False(t, end < len(whole)-1 && m.Is("uuid"), "%s", whole[:end])
+		assert.Equal(t, end > len(`{"type":"user"`)-1, m.Exists("type"), "%s", whole[:end])
+		assert.Equal(t, end > len(`{"type":"user","message":{"content":"x"}`)-1, m.Exists("message"), "%s", whole[:end])
+		assert.False(t, end < len(whole)-1 && m.Exists("uuid"), "%s", whole[:end])
 	}
 	assert.Equal(t, "1", Begun([]byte(whole)).String("uuid"))
 	assert.Equal(t, Value(`{"content":"x"}`), Begun([]byte(whole)).Value("message"))
-	assert.False(t, Begun([]byte("[1]")).Is("type"))
+	assert.False(t, Begun([]byte("[1]")).Exists("type"))
 }
 
 // FuzzItems holds arrays to encoding/json.

@@ -55,7 +55,7 @@ heartbeat-host attach ses-1 --from 120 --json | jq -c .content`,
 
 func (h *hosted) follow(from int64, show func(stream.Stored) error, s cli.Streams) error {
 	return untilSignal(func(ctx context.Context) (left error) {
-		for m, err := range h.messages(ctx, from, func() bool { left = s.Unread(); return left == nil }) {
+		for m, err := range h.messages(ctx, from, func() bool { left = s.ReaderGone(); return left == nil }) {
 			if err == nil {
 				err = show(m)
 			}

@@ -114,7 +114,7 @@ func printLog(file *disk.File, at int64, all bool, show func(line []byte) error)
 
 // followLog prints later lines until no process works on the session, or nobody reads them.
 func followLog(ctx context.Context, h *hosted, file *disk.File, at int64, show func(line []byte) error, s cli.Streams) (err error) {
-	for ; err == nil; err = s.Unread() {
+	for ; err == nil; err = s.ReaderGone() {
 		over := h.reopen() != nil || h.Host == 0
 		if at, err = printLog(file, at, over, show); err != nil || over {
 			return err

@@ -85,7 +85,7 @@ func actionOf(f *pflag.FlagSet, check func(args []string) error, do func(cli.Str
 // untilSignal calls do with a context that ends at the first signal that ends a program. The exit status is then the
 // signal's.
 func untilSignal(do func(context.Context) error) error {
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	ctx, cancel := taken.Context()
 	defer cancel()

@@ -139,12 +139,12 @@ func start(o *order, s cli.Streams) error {
 	r := o.reportRefusal(err)
 	if o.seed {
 		fmt.Fprintf(s.Err, "[babysitter] Fatal error: %s\n", words.Sentence(r.Why))
-		return cli.Told(cli.ExitError)
+		return cli.Silent(cli.ExitError)
 	}
 	status := r.Status
 	r.Status = 0 // not printed
 	if err := cli.PrintJSON(s.Err, r); err != nil {
 		return err
 	}
-	return cli.Told(status)
+	return cli.Silent(status)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // taken are the signals of this process, for as long as it lives.
-var taken = sync.OnceValue(signals.Take)
+var taken = sync.OnceValue(signals.Catch)
 
 // optionsFor are options for a command at this process's streams.
 func optionsFor(command ...string) terminal.Options {

@@ -53,7 +53,7 @@ func canOpen(n int) bool {
 }
 
 func launch(args []string, s streams) (status int) {
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	console := terminal.NewConsole(s.out)
 	m := newMessages(s.err, console)

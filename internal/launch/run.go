@@ -32,7 +32,7 @@ type launcher struct {
 }
 
 // run returns the exit status.
-func (l *launcher) run(taken *signals.Taken) int {
+func (l *launcher) run(taken *signals.Caught) int {
 	m, o := l.messages, &l.work.Terminal
 	withoutCI, err := l.complete()
 	heard := io.Writer(m)
@@ -40,7 +40,7 @@ func (l *launcher) run(taken *signals.Taken) int {
 		heard = &l.mail
 	}
 	if err == nil && l.work.Inbox != "" && cli.SayFound(l.set, cli.Streams{Command: CommandName, Err: heard}) {
-		err = Foreign(l.work.Inbox)
+		err = CheckForeign(l.work.Inbox)
 	}
 	if err != nil {
 		m.say("%v", err)
@@ -76,9 +76,9 @@ func (l *launcher) run(taken *signals.Taken) int {
 	return statusOfOutcome(outcome)
 }
 
-// Foreign returns an error if an inbox came with a repository: somebody else wrote it, and would instruct the agent. A
-// person then has to name the inbox; finding it is not enough.
-func Foreign(path string) error {
+// CheckForeign returns an error if an inbox came with a repository: somebody else wrote it, and would instruct the
+// agent. A person then has to name the inbox; finding it is not enough.
+func CheckForeign(path string) error {
 	dir, name := filepath.Split(path)
 	if exec.Command("git", "-C", dir, "ls-files", "--error-unmatch", "--", name).Run() == nil {
 		return fmt.Errorf("%s came with the repository, since git tracks it: look into it, and if it is to be worked through name it with --inbox", path)
@@ -258,7 +258,8 @@ func (l *launcher) record() (stop func(), err error) {
 }
 
 // environment returns the command's environment: without the variables by which the command would take itself for a
-// child of an outer session, and without CI, which keeps programs from using a terminal. withoutCI says that CI was set.
+// child of an outer session, and without CI, which keeps programs from using a terminal. withoutCI says that CI was
+// set.
 func environment(environ, add []string) (env []string, withoutCI bool) {
 	env = claude.WithoutIdentity(environ)
 	before := len(env)

@@ -50,7 +50,7 @@ type extendInput struct {
 
 func (s *server) addAgent(m *sdk.Server) {
 	add(m, "task_current", readOnly, "Show the entry that you work on, what was said of it so far, and which attempt this is.",
-		func(context.Context, nothing) (task.Current, error) { return task.Of(s.box, s.caller) })
+		func(context.Context, nothing) (task.Current, error) { return task.InFlight(s.box, s.caller) })
 	add(m, "task_done", idempotent, "Say that the entry is done, and what came of it. It is acknowledged when your turn ends, so end it. Said again, the last word counts.",
 		func(ctx context.Context, in doneInput) (task.Current, error) {
 			return task.Done(ctx, s.box, s.caller.About(in.Entry), in.Result)

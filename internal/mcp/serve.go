@@ -82,7 +82,7 @@ heartbeat mcp serve --listen unix:/run/heartbeat/mcp.sock --token-file token --r
 }
 
 func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	token, err := readToken(o.tokenFile)
 	if err != nil {
@@ -116,7 +116,7 @@ func serve(o *serveFlags, run cli.Verbs, s cli.Streams) error {
 		_ = server.Close() // streams stay open for as long as a client listens
 	}
 	signal, _ := taken.Signal()
-	return cli.Told(cli.EndedBy{Signal: signal}.Status())
+	return cli.Silent(cli.EndedBy{Signal: signal}.Status())
 }
 
 func routesOf(o *serveFlags, run cli.Verbs) (*http.ServeMux, error) {

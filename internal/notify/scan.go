@@ -169,10 +169,10 @@ func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Durati
 // clock starts now. New entries do not count as movement.
 func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
 	now := see.StandsStill(s.facts)
-	if now.Look == "" {
+	if now.Fingerprint == "" {
 		return
 	}
-	key := "stalled " + now.Look
+	key := "stalled " + now.Fingerprint
 	since, known := was[key]
 	if !known {
 		if since = now.Since; s.st.written != nil || since.IsZero() {

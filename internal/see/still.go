@@ -14,8 +14,8 @@ import (
 // Still is since when nothing moves although something should. It is zero if nothing waits, a tool runs, or delivery is
 // paused, backs off, or waits for a time.
 type Still struct {
-	Look  string    `json:"look,omitempty"` // stays the same for as long as nothing moves
-	Since time.Time `json:"since,omitzero"` // when anything last moved, zero if nobody knows
+	Fingerprint string    `json:"look,omitempty"` // stays the same for as long as nothing moves
+	Since       time.Time `json:"since,omitzero"` // when anything last moved, zero if nobody knows
 }
 
 // StandsStill returns since when an entry waits or is in flight and nothing has moved: no delivery, no session, and no

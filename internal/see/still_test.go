@@ -14,8 +14,8 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// Where a file server's clock is ahead, a transcript that grows is always a little younger than now. After the clock was
-// set back, so are a delivery and a transcript that has rested since. Neither stands still.
+// Where a file server's clock is ahead, a transcript that grows is always a little younger than now. After the clock
+// was set back, so are a delivery and a transcript that has rested since. Neither stands still.
 func TestStillByTimesInTheFuture(t *testing.T) {
 	for name, c := range map[string]struct{ delivered, written, since int }{
 		"rests":                       {-30, -20, -20},
@@ -34,7 +34,7 @@ func TestStillByTimesInTheFuture(t *testing.T) {
 				f.InFlight = inFlight(func(d *inbox.Delivery) { d.DeliveredAt, d.Evidence = at(c.delivered), evidence.Encode() })
 			}))
 			assert.Equal(t, at(c.since), still.Since.UTC())
-			assert.NotEmpty(t, still.Look)
+			assert.NotEmpty(t, still.Fingerprint)
 		})
 	}
 }

@@ -23,7 +23,7 @@ func suffering(t *testing.T, mode Mode) (*run, *[]string) {
 	t.Helper()
 	r, _ := newRun(t, mode)
 	r.stop.asked = t.Context()
-	r.Terminal.Signals = signals.Take()
+	r.Terminal.Signals = signals.Catch()
 	t.Cleanup(r.Terminal.Signals.Stop)
 	said := &[]string{}
 	r.Line = func(_ time.Time, text string) { *said = append(*said, text) }

@@ -49,7 +49,7 @@ func TestNights(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it changes the boot while a session is watched, which only a test does: the race detector would say so")
 	}
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -88,7 +88,7 @@ func TestNights(t *testing.T) {
 // What runs beside a session has ended once the session counts as ended: here it holds delivery
 // back as soon as the inbox is free, which nobody would take back any more.
 func TestNothingOutlivesTheSessionThatItRanBeside(t *testing.T) {
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	synctest.Test(t, func(t *testing.T) {
 		defer func() { disk.TestOnlyObserver = nil }()
@@ -114,7 +114,7 @@ func TestNothingOutlivesTheSessionThatItRanBeside(t *testing.T) {
 	})
 }
 
-func newNight(t *testing.T, taken *signals.Taken) *night {
+func newNight(t *testing.T, taken *signals.Caught) *night {
 	n := &night{t: t, program: filepath.Join(t.TempDir(), "claude"), random: rand.New(rand.NewPCG(28, 6)), kill: make(chan struct{})}
 	require.NoError(t, os.WriteFile(n.program, []byte("#!/bin/sh\n"), 0o700))
 	path := filepath.Join(t.TempDir(), "inbox.jsonl")

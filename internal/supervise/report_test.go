@@ -29,7 +29,7 @@ func TestReportInWords(t *testing.T) {
 // Where the last look at the inbox finds that nothing waits any more, no work is left.
 func TestNothingIsLeft(t *testing.T) {
 	r, box := newRun(t, Drain)
-	r.Terminal.Signals = signals.Take()
+	r.Terminal.Signals = signals.Catch()
 	defer r.Terminal.Signals.Stop()
 	r.follow, _ = told(t, box)
 	left := func() ending { return ending{reason: Left, detail: "the session ended, and entries wait"} }

@@ -25,7 +25,7 @@ func TestServiceEnds(t *testing.T) {
 
 // A manager whose TimeoutStopSec is shorter than --drain-timeout kills no launcher that waits for an answer.
 func TestAWarmStopHasItsTime(t *testing.T) {
-	conn, stop, taken := manager(t), make(chan struct{}), signals.Take()
+	conn, stop, taken := manager(t), make(chan struct{}), signals.Catch()
 	defer taken.Stop()
 	r := &run{Options: Options{Stopping: Stopping{Warm: true, DrainTimeout: 10 * time.Minute, Stop: stop}, Terminal: terminal.Options{Signals: taken, Grace: 2 * time.Minute}}}
 	defer r.heedStop()()

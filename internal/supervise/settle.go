@@ -94,7 +94,7 @@ func (r *run) endLast(tx *inbox.Tx) error {
 func (r *run) asker() recovery.Asker {
 	return recovery.Asker{
 		Settings: r.Settings, Box: r.box,
-		Elsewhere: func(e inbox.Entry) (string, error) { return orchestrate.Settled(r.box, e.ID, e.Metadata), nil },
+		Elsewhere: func(e inbox.Entry) (string, error) { return orchestrate.WhyNotNeeded(r.box, e.ID, e.Metadata), nil },
 	}
 }
 
@@ -154,7 +154,8 @@ func countQueued(box *inbox.Inbox) int64 {
 	return b.Entries
 }
 
-// delivered returns the entry in flight as of the last commit, which the files may lag behind on a full disk; nil for none.
+// delivered returns the entry in flight as of the last commit, which the files may lag behind on a full disk; nil for
+// none.
 func delivered(box *inbox.Inbox) (*inbox.Delivery, error) {
 	return fromView(box, func(v *inbox.View) (*inbox.Delivery, error) { return v.InFlight(), nil })
 }
@@ -185,7 +186,8 @@ func hasUnserved(box *inbox.Inbox, sits bool) bool {
 	return err == nil && unserved // the follower reports an error
 }
 
-// settleAndStep settles what the last session left. If nothing waits in the inbox, it steps the runs, which may add entries.
+// settleAndStep settles what the last session left. If nothing waits in the inbox, it steps the runs, which may add
+// entries.
 func (r *run) settleAndStep() (st state, e *ending) {
 	st, err := r.settle(r.stop.asked)
 	if err != nil {
@@ -238,7 +240,7 @@ func inWords(all orchestrate.Outcome) stepped {
 		switch {
 		case r.Done:
 		case r.Guard != "":
-			s.stuck, s.waits = true, append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, cli.Guarded(words.Brief(r.Guard), r.OutOfSteps)))
+			s.stuck, s.waits = true, append(s.waits, fmt.Sprintf("run %s goes no further: %s", r.Run, cli.GuardHint(words.Brief(r.Guard), r.OutOfSteps)))
 		case len(r.Held) > 0:
 			var held []string
 			for _, h := range r.Held {

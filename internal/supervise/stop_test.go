@@ -22,7 +22,7 @@ func TestTheSignOfAnEndStays(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, lock.Release()) }()
 	r.sign.setLock(lock)
-	r.Terminal.Signals = signals.Take()
+	r.Terminal.Signals = signals.Catch()
 	defer r.Terminal.Signals.Stop()
 	r.service = &service{}
 	begun := r.creditTo(newSession(client.Of("", []string{"claude"}), terminal.DefaultSize))

@@ -28,7 +28,7 @@ func TestHopsThatAnAgentWouldHide(t *testing.T) {
 			in(t, own, func(tx *inbox.Tx) { require.NoError(t, tx.Acknowledge("")) })
 			at = at.Add(time.Hour)
 			deliverTo(t, own, self.PID)
-			now, err := task.Of(own, self)
+			now, err := task.InFlight(own, self)
 			require.NoError(t, err)
 			assert.Equal(t, []any{"next", "go on", 4}, []any{now.ID, now.Text, now.Hops})
 		})

@@ -1,9 +1,9 @@
-// Package task records what an agent says about its entry: that it is done, is to be tried again, or cannot be done, and
-// how far it is.
+// Package task records what an agent says about its entry: that it is done, is to be tried again, or cannot be done,
+// and how far it is.
 //
-// The statement is committed with the entry, and whoever settles the entry carries it out. Only a process of the session
-// that has the entry may speak. A tool server that an earlier session left behind, or that serves another session, is
-// refused.
+// The statement is committed with the entry, and whoever settles the entry carries it out. Only a process of the
+// session that has the entry may speak. A tool server that an earlier session left behind, or that serves another
+// session, is refused.
 package task
 
 import (
@@ -53,8 +53,8 @@ type Current struct {
 	Progress    *inbox.Progress            `json:"progress,omitempty"`
 }
 
-// Of returns the entry that the caller's session works on.
-func Of(box *inbox.Inbox, c Caller) (Current, error) {
+// InFlight returns the entry that the caller's session works on.
+func InFlight(box *inbox.Inbox, c Caller) (Current, error) {
 	v, err := box.View()
 	if err != nil {
 		return Current{}, err
@@ -100,7 +100,7 @@ func Done(ctx context.Context, box *inbox.Inbox, c Caller, result string) (Curre
 	}
 	d := view.InFlight()
 	if err = errors.Join(c.maySpeak(d, view.Sessions), view.Close()); err == nil {
-		err = orchestrate.HandOverSaid(box, d, result)
+		err = orchestrate.HandOverReported(box, d, result)
 	}
 	if err != nil {
 		return Current{}, err
@@ -156,7 +156,7 @@ func change(ctx context.Context, box *inbox.Inbox, c Caller, seq int64, apply fu
 	if err != nil {
 		return Current{}, err
 	}
-	return Of(box, c)
+	return InFlight(box, c)
 }
 
 // MaxHops is how many entries in a row agents may send, each while it works on the one before. The limit ends loops of
@@ -176,7 +176,7 @@ var ErrHops = errors.New("agents have handed this work on too often")
 // perHour is how many entries that inbox takes from agents in an hour, 0 for any number. Beyond it the error
 // matches [inbox.RateError].
 func Enqueue(ctx context.Context, own, into *inbox.Inbox, c Caller, m inbox.Message, perHour int) (inbox.Receipt, error) {
-	now, err := Of(own, c)
+	now, err := InFlight(own, c)
 	if err != nil {
 		return inbox.Receipt{}, err
 	}

@@ -52,10 +52,10 @@ var self = task.Caller{PID: os.Getpid()}
 
 func TestWhatAnAgentSays(t *testing.T) {
 	box := newBox(t, `{"id":"job","prompt":"do it","m":1}`+"\n")
-	_, err := task.Of(box, self)
+	_, err := task.InFlight(box, self)
 	require.ErrorIs(t, err, task.ErrNone)
 	deliverTo(t, box, os.Getpid())
-	now, err := task.Of(box, self)
+	now, err := task.InFlight(box, self)
 	require.NoError(t, err)
 	assert.Equal(t, []any{"job", "do it", 1, "s", 0}, []any{now.ID, now.Text, now.Attempt, now.Session, now.Hops})
 
@@ -76,7 +76,7 @@ func TestWhatAnAgentSays(t *testing.T) {
 
 	_, err = task.Fail(t.Context(), box, self, "", 0)
 	require.ErrorContains(t, err, "a reason is needed")
-	now, err = task.Of(box, self)
+	now, err = task.InFlight(box, self)
 	require.NoError(t, err)
 	assert.Equal(t, inbox.VerdictDone, now.Verdict.Kind, "what was refused changes nothing")
 }
@@ -103,7 +103,7 @@ func TestWhoMaySpeak(t *testing.T) {
 
 	box := newBox(t, "one\n")
 	deliverTo(t, box, client.Process.Pid)
-	_, err = task.Of(box, task.Caller{PID: below})
+	_, err = task.InFlight(box, task.Caller{PID: below})
 	require.NoError(t, err)
 	for _, pid := range []int{other.Process.Pid, os.Getpid(), 0, 1, -1} {
 		_, err = task.Done(t.Context(), box, task.Caller{PID: pid}, "x")
@@ -123,7 +123,7 @@ func stdin(t *testing.T) *os.File {
 func TestAClientThatIsNotKnown(t *testing.T) {
 	box := newBox(t, "one\n")
 	deliverTo(t, box, 0)
-	_, err := task.Of(box, self)
+	_, err := task.InFlight(box, self)
 	require.ErrorIs(t, err, task.ErrNone)
 	assert.ErrorContains(t, err, "is not known")
 }
@@ -138,7 +138,7 @@ func TestEnqueue(t *testing.T) {
 	require.NoError(t, err)
 	assert.True(t, r.Appended)
 	deliverTo(t, other, os.Getpid())
-	now, err := task.Of(other, self)
+	now, err := task.InFlight(other, self)
 	require.NoError(t, err)
 	assert.Equal(t, 1, now.Hops)
 	assert.Equal(t, map[string]json.RawMessage{"team": json.RawMessage(`"y"`), "hops": json.RawMessage("1"), "enqueued_by": json.RawMessage(`"job"`)}, without(now.Metadata, "sent_at"))

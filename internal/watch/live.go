@@ -231,7 +231,7 @@ type terminal struct {
 	*os.File
 	out     *os.File
 	before  *term.State
-	taken   *signals.Taken
+	taken   *signals.Caught
 	program *tea.Program
 	over    chan struct{}
 	ended   sync.Once
@@ -249,7 +249,7 @@ func openTerminal() (*terminal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &terminal{File: in, out: out, before: before, taken: signals.Take(), over: make(chan struct{})}, nil
+	return &terminal{File: in, out: out, before: before, taken: signals.Catch(), over: make(chan struct{})}, nil
 }
 
 // Read tells the program when input ends.

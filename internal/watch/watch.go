@@ -82,7 +82,7 @@ heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/hear
 				}
 				var by cli.EndedBy
 				if errors.As(err, &by) {
-					return cli.Told(by.Status())
+					return cli.Silent(by.Status())
 				}
 				return err
 			}
@@ -120,7 +120,7 @@ func (o *options) roots(dirs []string, named bool) []string {
 
 // once prints one view, and tells a person about what needs one.
 func once(o *options, roots []string, s cli.Streams) error {
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	ctx, cancel := taken.Context()
 	defer cancel()

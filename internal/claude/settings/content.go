@@ -24,9 +24,9 @@ type Content struct {
 	Meter    bool  // the status line runs the meter of earlier releases, which no longer exists
 }
 
-// Look parses a settings file. A hook is heartbeat's if its binary is named heartbeat-stop or has the base name of
-// command, which may be empty; with a verb it is no hook. A nil or empty file means that there is none.
-func Look(file []byte, command string) (Content, error) {
+// ReadContent parses a settings file. A hook is heartbeat's if its binary is named heartbeat-stop or has the base name
+// of command, which may be empty; with a verb it is no hook. A nil or empty file means that there is none.
+func ReadContent(file []byte, command string) (Content, error) {
 	d, hooks, err := parseHooks(file, Wiring{Command: command})
 	if err != nil {
 		return Content{}, err
@@ -71,7 +71,7 @@ func (d *document) lax() int {
 
 // In reports whether a file has hooks for w's inbox, and whether all of them have w's arguments.
 func (w Wiring) In(file []byte) (wired, same bool) {
-	content, _ := Look(file, w.Command)
+	content, _ := ReadContent(file, w.Command)
 	same = true
 	for _, f := range content.Hooks {
 		if compareInbox(f.Inbox, w.Inbox()) == equal {

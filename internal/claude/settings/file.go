@@ -26,11 +26,11 @@ const (
 	FollowLinks Links = true  // edits the link's target
 )
 
-// Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a copy
-// of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in layout at most,
-// the copy is put back, so a forged copy adds nothing to the file. If a person has changed the file since, heartbeat's
-// additions are removed, with the objects and arrays that this leaves empty and that were not there before. Earlier
-// releases kept no copy; what they wrote is removed as well.
+// Edit is a reversible change of a file that belongs to a person, such as settings. Before heartbeat's first change a
+// copy of the file is kept beside it. Once nothing of heartbeat is left and the file differs from the copy in layout at
+// most, the copy is put back, so a forged copy adds nothing to the file. If a person has changed the file since,
+// heartbeat's additions are removed, with the objects and arrays that this leaves empty and that were not there before.
+// Earlier releases kept no copy; what they wrote is removed as well.
 type Edit struct {
 	Path  string
 	Links Links
@@ -68,8 +68,8 @@ type plan struct {
 	first       bool // and the file before did not
 }
 
-// Look returns the file as it is, and as the edit would leave it, nil for no file. It writes nothing.
-func (e Edit) Look() (file, after []byte, err error) {
+// Preview returns the file as it is, and as the edit would leave it, nil for no file. It writes nothing.
+func (e Edit) Preview() (file, after []byte, err error) {
 	p, err := e.plan()
 	return p.file, p.after, err
 }

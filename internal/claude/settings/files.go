@@ -103,14 +103,14 @@ func ManagedDir() string {
 }
 
 // Load returns what the client loads from the file, and whether the file exists. The error says why the client loads
-// nothing from an existing file. command is that of [Look].
+// nothing from an existing file. command is that of [ReadContent].
 func (f File) Load(command string) (content Content, there bool, err error) {
 	text, err := disk.ReadFile(f.Path, MaxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Content{}, false, nil
 	}
 	if err == nil {
-		content, err = Look(text, command)
+		content, err = ReadContent(text, command)
 	}
 	if err == nil && content.Lax > 0 {
 		err = fmt.Errorf("line %d is no plain JSON (a comment, or a trailing comma): Claude Code loads nothing from such a file", content.Lax)
@@ -212,7 +212,7 @@ func SwitchedOffBy(environ []string, dir string, given []byte) *Off {
 		if f.Path != flag {
 			return f.Loaded()
 		}
-		content, _ := Look(given, "")
+		content, _ := ReadContent(given, "")
 		return content
 	}, false)
 }

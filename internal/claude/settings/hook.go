@@ -53,10 +53,10 @@ func parseHooks(file []byte, w Wiring) (d *document, all []wired, err error) {
 	return d, all, err
 }
 
-// hooksOf returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is named
-// heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but "hooks" and
-// "env" must be objects. If the client takes shell lines, a line that Install could have written counts as its program
-// with its arguments.
+// hooksOf returns heartbeat's hooks of all events in the order of the file. A hook is heartbeat's if its binary is
+// named heartbeat-stop or has the base name of w's command, which may be empty. Malformed hooks are skipped, but
+// "hooks" and "env" must be objects. If the client takes shell lines, a line that Install could have written counts as
+// its program with its arguments.
 func (d *document) hooksOf(w Wiring) (all []wired, err error) {
 	if err := cmp.Or(d.checkObject("hooks"), d.checkObject("env")); err != nil {
 		return nil, err
@@ -148,8 +148,8 @@ func (f *Found) program(command string) bool {
 	return named || at == 0
 }
 
-// FoundIn parses a shell line of an event, and reports whether it runs heartbeat's hook.
-func FoundIn(event, line string) (f Found, is bool) {
+// ParseLine parses a shell line of an event, and reports whether it runs heartbeat's hook.
+func ParseLine(event, line string) (f Found, is bool) {
 	f.Event = event
 	f.Command, f.Args = splitLine(line)
 	return f, f.program("")
@@ -172,9 +172,9 @@ func isHeartbeat(path, command string) bool {
 	return base == hookName || command != "" && base == filepath.Base(command)
 }
 
-// refuse returns an error for a hook that may serve our inbox and that Install did not write, and so does not change: each
-// entry could then go to either hook. A hook may serve the inbox if it names a relative path, a shell variable or no
-// inbox.
+// refuse returns an error for a hook that may serve our inbox and that Install did not write, and so does not change:
+// each entry could then go to either hook. A hook may serve the inbox if it names a relative path, a shell variable or
+// no inbox.
 func (e *editor) refuse(h wired) error {
 	if h.likeness == another || h.ours {
 		return nil
@@ -187,8 +187,8 @@ func (e *editor) refuse(h wired) error {
 		h.Member, e.line(e.at(h.path...)), verb, e.wiring.Inbox(), clip(strings.Join(append([]string{h.Command}, h.Args...), " "), 160))
 }
 
-// inboxFlag returns the value of the last inbox flag, parsed as by Go's flag package and heartbeat-rs, and whether there
-// is one.
+// inboxFlag returns the value of the last inbox flag, parsed as by Go's flag package and heartbeat-rs, and whether
+// there is one.
 func inboxFlag(args []string) (inbox string, ok bool) {
 	for i, arg := range args {
 		name, value, joined := strings.Cut(arg, "=")

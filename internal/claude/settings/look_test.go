@@ -12,7 +12,7 @@ import (
 
 func look(t testing.TB, file string) settings.Content {
 	t.Helper()
-	c, err := settings.Look([]byte(file), "/opt/hb")
+	c, err := settings.ReadContent([]byte(file), "/opt/hb")
 	require.NoError(t, err)
 	return c
 }
@@ -125,11 +125,11 @@ func TestLookRefusesWhatInstallRefuses(t *testing.T) {
 		`{"hooks":[]}`:  "hooks at line 1",
 		"{\n\"env\":5}": "env at line 2",
 	} {
-		_, err := settings.Look([]byte(file), "")
+		_, err := settings.ReadContent([]byte(file), "")
 		assert.ErrorContains(t, err, says, file)
 	}
 	for name, file := range documents {
-		_, err := settings.Look([]byte(file), "")
+		_, err := settings.ReadContent([]byte(file), "")
 		assert.NoError(t, err, name)
 	}
 }

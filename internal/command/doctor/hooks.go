@@ -33,7 +33,7 @@ func (e *examination) loadCodexHooks() {
 	e.program.err, e.program.hooks = err, len(hooks)
 	for _, h := range hooks {
 		event := strings.ToUpper(h.Event[:min(1, len(h.Event))]) + h.Event[min(1, len(h.Event)):] // Codex spells it sessionStart
-		if found, is := settings.FoundIn(event, h.Command); is {
+		if found, is := settings.ParseLine(event, h.Command); is {
 			found.Timeout, found.Member = time.Duration(h.Timeout)*time.Second, "hooks."+found.Event
 			e.addWire(&wire{Found: found, file: settings.File{Path: h.Path}, codex: h})
 		}

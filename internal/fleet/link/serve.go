@@ -131,7 +131,7 @@ func (o *ServeOptions) announce(dir string, a *address) error {
 		return err
 	}
 	_, _ = io.WriteString(o.Out, ready) // whoever started it may be gone
-	return errors.Join(log.TakeOutput(), log.Close())
+	return errors.Join(log.RedirectOutput(), log.Close())
 }
 
 // waitForEnd waits until the server is to end, and keeps its address published. After nil the server removes that.

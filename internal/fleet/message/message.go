@@ -61,8 +61,8 @@ type Message struct {
 	wrong error // why it cannot be an entry, whatever its payload
 }
 
-// Of reads the metadata and headers of a message. It fails if the message did not come from a stream.
-func Of(m jetstream.Msg) (Message, error) {
+// Parse reads the metadata and headers of a message. It fails if the message did not come from a stream.
+func Parse(m jetstream.Msg) (Message, error) {
 	meta, err := m.Metadata()
 	if err != nil {
 		return Message{}, fmt.Errorf("read the message on %s: it does not come from a stream: %w", m.Subject(), err)

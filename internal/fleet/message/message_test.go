@@ -35,7 +35,7 @@ const (
 )
 
 func of(t *testing.T, m msg) Message {
-	w, err := Of(m)
+	w, err := Parse(m)
 	require.NoError(t, err)
 	return w
 }
@@ -181,7 +181,7 @@ func FuzzMessage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, id, msgID, again, reply, header, value string) {
 		h := nats.Header{HeaderID: {id, "other"}, HeaderMsgID: {msgID}, HeaderAgain: {again}, HeaderReply: {reply}}
 		h.Add(header, value)
-		w, err := Of(msg{data: data, headers: h})
+		w, err := Parse(msg{data: data, headers: h})
 		require.NoError(t, err)
 		require.NotEmpty(t, w.ID)
 		require.LessOrEqual(t, len(w.ID), MaxID)

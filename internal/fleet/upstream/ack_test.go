@@ -81,7 +81,7 @@ func TestWhatStandsBehindOneThatStays(t *testing.T) {
 		require.NoError(t, err)
 		m, err := con.Next(jetstream.FetchMaxWait(time.Minute))
 		require.NoError(t, err)
-		c, err := message.Of(m)
+		c, err := message.Parse(m)
 		require.NoError(t, err)
 		return Claim{Message: c, Agent: "one"}
 	}

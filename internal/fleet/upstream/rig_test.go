@@ -108,7 +108,7 @@ func (w *world) pull(id, agent string) Claim {
 	m, err := con.Next(jetstream.FetchMaxWait(time.Minute))
 	require.NoError(w.t, err)
 	c := Claim{Agent: agent}
-	c.Message, err = message.Of(m)
+	c.Message, err = message.Parse(m)
 	require.NoError(w.t, err)
 	c.ID, c.Entry, c.Data, c.Headers = id, message.EntryID(id, 0), nil, nil
 	c.Reply = message.ReplySubject(stream, "r"+strconv.FormatUint(c.Seq, 10))

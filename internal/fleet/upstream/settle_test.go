@@ -177,7 +177,7 @@ func TestTheMessagesOfAnAnswer(t *testing.T) {
 		before := nc.Stats().OutMsgs
 		m, err := con.Next(jetstream.FetchMaxWait(time.Minute))
 		require.NoError(t, err)
-		is, err := message.Of(m)
+		is, err := message.Parse(m)
 		require.NoError(t, err)
 		c := Claim{Message: is, Agent: "one", Taken: time.Now()}
 		s, err := u.Take(fleet.Context(t), c)

@@ -168,7 +168,7 @@ func (o *agent) run() (err error) {
 	if o.json {
 		o.Out = o.s.Err
 	}
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	if o.drainOn == drainOnTerm {
 		taken.Spare()
@@ -200,7 +200,7 @@ func (o *agent) run() (err error) {
 	}
 	if err == nil && ended {
 		sig, _ := taken.Signal()
-		return cli.Told(cli.EndedBy{Signal: sig}.Status())
+		return cli.Silent(cli.EndedBy{Signal: sig}.Status())
 	}
 	return err
 }

@@ -39,7 +39,7 @@ heartbeat-nats metrics --textfile /var/lib/node_exporter/heartbeat_nats.prom`,
 			o.begin(f)
 			output := ""
 			f.Var(cli.Named(&output, "name a file, or leave the flag out"), "textfile", "write them to this `file`, whole or not at all")
-			cli.Was(f, "textfile", "output")
+			cli.AddAlias(f, "textfile", "output")
 			return o.action(f, "metrics", cli.NoArgs, func(ctx context.Context) error { return o.printFigures(ctx, output) })
 		},
 	}

@@ -255,7 +255,7 @@ func (w *world) take(ctx context.Context, agent, id string) error {
 		if err != nil {
 			return fmt.Errorf("pull %s: %w", id, err)
 		}
-		got, err := message.Of(m)
+		got, err := message.Parse(m)
 		if err != nil {
 			return err
 		}

@@ -123,7 +123,7 @@ var errTimedOut = errors.New("the time is over")
 // untilSignal returns a context that ends with the first terminating signal, or after the timeout unless that is 0.
 // Its cause is a [cli.EndedBy] or errTimedOut.
 func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
-	taken := signals.Take()
+	taken := signals.Catch()
 	first, forget := taken.Context()
 	ctx, end := context.WithCancelCause(context.Background())
 	context.AfterFunc(first, func() {
@@ -182,7 +182,7 @@ func (o *common) watch(ctx context.Context, kv jetstream.KeyValue, patterns []st
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-o.poll:
-			if err := o.s.Unread(); err != nil {
+			if err := o.s.ReaderGone(); err != nil {
 				return err
 			}
 		case e, open := <-watch.Updates():

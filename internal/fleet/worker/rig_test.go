@@ -307,7 +307,7 @@ func (w *world) consumer() *jetstream.ConsumerInfo {
 
 // takes has another agent take a message that came to it.
 func (w *world) takes(agent string, m jetstream.Msg) upstream.Claim {
-	is, err := message.Of(m)
+	is, err := message.Parse(m)
 	require.NoError(w.t, err)
 	is.Reply = ""
 	c := upstream.Claim{Message: is, Agent: agent}

@@ -30,7 +30,7 @@ func TestWhatWaitedWhileTheMachineSleptIsNotDoneTwice(t *testing.T) {
 	for elsewhere := map[string]bool{}; len(elsewhere) < 2; {
 		m, err := c.Next(jetstream.FetchMaxWait(time.Minute))
 		require.NoError(t, err)
-		is, err := message.Of(m)
+		is, err := message.Parse(m)
 		require.NoError(t, err)
 		if elsewhere[is.ID] {
 			continue // the next one took longer than AckWait

@@ -79,7 +79,7 @@ func (a *Agent) takeUp(ctx context.Context, p pulled) {
 		return
 	}
 	a.try(asking, nil)
-	w, err := message.Of(p.msg)
+	w, err := message.Parse(p.msg)
 	if err != nil {
 		a.say(err.Error())
 		return

@@ -48,7 +48,7 @@ func (d *driver) Accept(entry *inbox.Delivery, reply string) (missing string) {
 
 // SettledElsewhere implements [hook.Runs].
 func (d *driver) SettledElsewhere(e inbox.Entry) (why string) {
-	return orchestrate.Settled(d.Box, e.ID, e.Metadata)
+	return orchestrate.WhyNotNeeded(d.Box, e.ID, e.Metadata)
 }
 
 // Announce implements [hook.Runs].
@@ -149,13 +149,13 @@ func (d *driver) stepped(b *orchestrate.Bridge, report orchestrate.Report) {
 		d.PollAgainIn(outsideRecheck)
 	}
 	if report.Guard != "" {
-		d.ComplainOnce(fmt.Errorf("run %s: %s", report.Run, cli.Guarded(report.Guard, report.OutOfSteps)))
+		d.ComplainOnce(fmt.Errorf("run %s: %s", report.Run, cli.GuardHint(report.Guard, report.OutOfSteps)))
 	}
 }
 
-// Greet implements [hook.Runs]. Like babysitter's own hook, it exports the session's id at the session's start and makes a
-// state file bound to no run, and at the session's end removes a file that is still unbound. Of a session bound to a run
-// it returns the figures.
+// Greet implements [hook.Runs]. Like babysitter's own hook, it exports the session's id at the session's start and
+// makes a state file bound to no run, and at the session's end removes a file that is still unbound. Of a session bound
+// to a run it returns the figures.
 func (d *driver) Greet() (shown string) {
 	starts, id := d.Input.Event == claude.EventSessionStart, d.Input.SessionID
 	if len(d.Flags.Runs.Dirs) == 0 || !starts && d.Input.Event != claude.EventSessionEnd {

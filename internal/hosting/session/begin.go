@@ -162,7 +162,7 @@ func (h *host) prepare(f folder.Folder) error {
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
 	if h.Detached {
 		if logErr == nil {
-			logErr = h.log.file.TakeOutput()
+			logErr = h.log.file.RedirectOutput()
 		}
 		if logErr != nil {
 			return &config.Problem{Path: "logDir", Reason: "cannot be used: " + logErr.Error(), Cause: logErr}

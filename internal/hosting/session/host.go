@@ -28,7 +28,7 @@ type host struct {
 	conclusion
 	claude     string // the client's absolute path
 	guard      *guardian.Guardian
-	signals    *signals.Taken
+	signals    *signals.Caught
 	store      *stream.Transcript
 	proxy      *proxy.Proxy
 	queue      *queue.Queue

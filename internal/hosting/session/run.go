@@ -27,7 +27,7 @@ func Run(o Options) (Outcome, error) {
 	if o.PTY && o.MemoryMax > 0 {
 		return Outcome{}, errors.New("host a session in a terminal: --memory-max works with sessions that print, and not with --pty")
 	}
-	taken := signals.Take()
+	taken := signals.Catch()
 	defer taken.Stop()
 	h, err := begin(o)
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 
 var enders = []os.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT}
 
-// Taken holds the signals that have come since [Take].
-type Taken struct {
+// Caught holds the signals that have come since [Catch].
+type Caught struct {
 	received      chan os.Signal
 	stop          chan struct{}
 	stopped       sync.Once
@@ -28,10 +28,10 @@ type Taken struct {
 	at     time.Time // when an end other than a warm one was asked for
 }
 
-// Take catches the signals that end a program, until [Taken.Stop]. Signals ignored at the start, as
+// Catch catches the signals that end a program, until [Caught.Stop]. Signals ignored at the start, as
 // under nohup, stay ignored.
-func Take() *Taken {
-	t := &Taken{received: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{})}
+func Catch() *Caught {
+	t := &Caught{received: make(chan os.Signal, 4), stop: make(chan struct{}), warm: make(chan struct{})}
 	t.first, t.cancel[0] = context.WithCancel(context.Background())
 	t.second, t.cancel[1] = context.WithCancel(context.Background())
 	for _, sig := range enders {
@@ -43,7 +43,7 @@ func Take() *Taken {
 	return t
 }
 
-func (t *Taken) wait() {
+func (t *Caught) wait() {
 	for _, tell := range t.cancel {
 		for asked := false; !asked; {
 			select {
@@ -59,7 +59,7 @@ func (t *Taken) wait() {
 }
 
 // note records a signal, and reports whether it asks for more than a warm stop.
-func (t *Taken) note(sig syscall.Signal) (asked bool) {
+func (t *Caught) note(sig syscall.Signal) (asked bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	first := t.signal == 0
@@ -76,36 +76,36 @@ func (t *Taken) note(sig syscall.Signal) (asked bool) {
 	return true
 }
 
-// Spare makes a later SIGTERM, if it is the first signal, ask for a warm stop: it closes [Taken.Warm], and
-// only the signal after it closes [Taken.First].
-func (t *Taken) Spare() {
+// Spare makes a later SIGTERM, if it is the first signal, ask for a warm stop: it closes [Caught.Warm], and
+// only the signal after it closes [Caught.First].
+func (t *Caught) Spare() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.spares = true
 }
 
 // Warm is closed by a signal that asks to begin nothing new and to end after the current work.
-func (t *Taken) Warm() <-chan struct{} { return t.warm }
+func (t *Caught) Warm() <-chan struct{} { return t.warm }
 
 // First is closed by the first signal, which asks for an orderly end.
-func (t *Taken) First() <-chan struct{} { return t.first.Done() }
+func (t *Caught) First() <-chan struct{} { return t.first.Done() }
 
 // Second is closed by the second signal, which asks to end at once.
-func (t *Taken) Second() <-chan struct{} { return t.second.Done() }
+func (t *Caught) Second() <-chan struct{} { return t.second.Done() }
 
 // Signal returns the first signal, or 0, and when an end other than a warm one was asked for.
-func (t *Taken) Signal() (syscall.Signal, time.Time) {
+func (t *Caught) Signal() (syscall.Signal, time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.signal, t.at
 }
 
-// Context is done when [Taken.First] is closed.
-func (t *Taken) Context() (context.Context, context.CancelFunc) { return context.WithCancel(t.first) }
+// Context is done when [Caught.First] is closed.
+func (t *Caught) Context() (context.Context, context.CancelFunc) { return context.WithCancel(t.first) }
 
 // Hurry returns a context that ends with the second signal, or grace after the first, but not within a second
 // from now. Before any signal it has no deadline; after a warm stop it ends grace from now.
-func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
+func (t *Caught) Hurry(grace time.Duration) (context.Context, context.CancelFunc) {
 	sig, at := t.Signal()
 	if sig == 0 {
 		return context.WithCancel(t.second)
@@ -121,7 +121,7 @@ func (t *Taken) Hurry(grace time.Duration) (context.Context, context.CancelFunc)
 }
 
 // Stop restores the signals' default effects.
-func (t *Taken) Stop() {
+func (t *Caught) Stop() {
 	t.stopped.Do(func() {
 		signal.Stop(t.received)
 		close(t.stop)

@@ -23,7 +23,7 @@ func send(t *testing.T, sig syscall.Signal) {
 // TestEverybodyIsTold of a signal, also who asks long after it, and the first one
 // is the reason.
 func TestEverybodyIsTold(t *testing.T) {
-	s := signals.Take()
+	s := signals.Catch()
 	defer s.Stop()
 	before, cancel := s.Context()
 	defer cancel()
@@ -58,7 +58,7 @@ func TestEverybodyIsTold(t *testing.T) {
 // TestSpare has a first SIGTERM ask for no more than a warm stop; the next signal is the
 // first one that ends, and the reason stays.
 func TestSpare(t *testing.T) {
-	s := signals.Take()
+	s := signals.Catch()
 	defer s.Stop()
 	s.Spare()
 	send(t, syscall.SIGTERM)
@@ -85,7 +85,7 @@ func TestSpare(t *testing.T) {
 
 // TestNothingElseIsSpared: only SIGTERM is an order that can wait.
 func TestNothingElseIsSpared(t *testing.T) {
-	s := signals.Take()
+	s := signals.Catch()
 	defer s.Stop()
 	s.Spare()
 	send(t, syscall.SIGINT)
@@ -101,7 +101,7 @@ func TestNothingElseIsSpared(t *testing.T) {
 
 // TestHurry leaves a second, however short the grace.
 func TestHurry(t *testing.T) {
-	s := signals.Take()
+	s := signals.Catch()
 	defer s.Stop()
 	ctx, cancel := s.Hurry(0)
 	defer cancel()

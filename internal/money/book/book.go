@@ -11,8 +11,8 @@ import (
 	"heartbeat/internal/money/price"
 )
 
-// Book has what entries cost as far as it is known now: an entry's outcome is written before its last request has a price.
-// The first call reads the costs. If they cannot be read, the outcome's own price counts, with a note.
+// Book has what entries cost as far as it is known now: an entry's outcome is written before its last request has a
+// price. The first call reads the costs. If they cannot be read, the outcome's own price counts, with a note.
 type Book struct {
 	box    *inbox.Inbox
 	wanted map[string]bool // entry ids; nil wants all
@@ -21,8 +21,8 @@ type Book struct {
 	failed bool // the note about unreadable prices was added
 }
 
-// Of returns the book of an inbox.
-func Of(box *inbox.Inbox) *Book { return &Book{box: box} }
+// New returns the book of an inbox.
+func New(box *inbox.Inbox) *Book { return &Book{box: box} }
 
 // Want limits the book to these entry ids. Costs of other entries are not decoded.
 func (b *Book) Want(entryIDs ...string) {
@@ -133,8 +133,8 @@ type held[T any] struct {
 	since time.Time
 }
 
-// QueueOf returns an empty queue for things whose price is in a book. outcome returns the id and the commit of the first
-// delivery of the entry that a thing is about, and zero values for a thing without a price.
+// QueueOf returns an empty queue for things whose price is in a book. outcome returns the id and the commit of the
+// first delivery of the entry that a thing is about, and zero values for a thing without a price.
 func QueueOf[T any](b *Book, outcome func(T) (entryID string, firstSeq int64)) *Queue[T] {
 	return &Queue[T]{book: b, outcome: outcome}
 }

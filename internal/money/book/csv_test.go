@@ -25,7 +25,7 @@ func TestCSV(t *testing.T) {
 		`"total",,,,3,0.15,0.02,1500,15,0,0,5,1,,`,
 	}, lines)
 	unpriced := cents(1)
-	unpriced.Nanos, unpriced.Dollars, unpriced.Unpriced, unpriced.Said = 0, false, 1, 20_000_000
+	unpriced.Nanos, unpriced.Dollars, unpriced.Unpriced, unpriced.ClientNanos = 0, false, 1, 20_000_000
 	rows, _ = sumOf(Day, entryOf("a", noon, "s", unpriced)).Rows()
 	assert.Equal(t, `"day","2026-03-04",,,1,,,100,1,0,0,1,1,0.02,`, rows[0].CSV(Day), "no dollars are no 0")
 }

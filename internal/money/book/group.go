@@ -163,7 +163,7 @@ func (g *Group) JSON(by By) string {
 func (g *Group) price(by By) price.Price {
 	p := price.Price{Amount: g.Spent}
 	if g.Kind != Total && by != Session && by != Day {
-		p.Said = 0
+		p.ClientNanos = 0
 	}
 	if by == Entry {
 		p.Model = g.Model
@@ -188,7 +188,7 @@ func (g *Group) CSV(by By) string {
 	return strings.Join([]string{
 		cell(what), cell(g.Name), cell(g.EntryID), start, number(g.Entries), dollars(p.Nanos, p.Dollars), dollars(g.Outside.Nanos, g.Outside.Dollars),
 		number(t.Input), number(t.Output), number(t.CacheRead), number(t.CacheWrite), number(p.Requests),
-		number(p.Unpriced), dollars(p.Said, p.Said != 0), cell(p.Model),
+		number(p.Unpriced), dollars(p.ClientNanos, p.ClientNanos != 0), cell(p.Model),
 	}, ",")
 }
 

@@ -139,12 +139,12 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 			of.Amount, of.Model = of.Plus(o.Amount), cmp.Or(o.Model, of.Model)
 		}
 	}
-	of.Said = 0
+	of.ClientNanos = 0
 	return of
 }
 
-// Of returns what an entry has cost. outcome is the price in its outcome, which counts where it is more, as if lines are
-// gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
+// Of returns what an entry has cost. outcome is the price in its outcome, which counts where it is more, as if lines
+// are gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
 func (p *Prices) Of(entryID string, firstSeq int64, outcome price.Fields) price.Price {
 	was := outcome.Price()
 	of := p.with(p.entries[priceKey{entryID, firstSeq}].Price, entryID, firstSeq)

@@ -15,8 +15,8 @@ import (
 // maxGroups bounds the number of groups. Everything beyond goes into one more group, so the sums stay right.
 const maxGroups = 200_000
 
-// Sum adds up spending by day, entry, session, model or metadata. Its memory grows with the number of groups and entries,
-// not of lines.
+// Sum adds up spending by day, entry, session, model or metadata. Its memory grows with the number of groups and
+// entries, not of lines.
 type Sum struct {
 	by     By
 	most   int // maxGroups, or fewer in a test
@@ -65,10 +65,10 @@ func (s *Sum) Add(l price.Line) {
 		if l.Models == nil {
 			l.Models = []price.ByModel{{Model: l.Model, Amount: l.Amount}}
 		}
-		stated := l.Said // counts once
+		stated := l.ClientNanos // counts once
 		for _, of := range l.Models {
 			l.Price = price.Price{Amount: of.Amount, Model: of.Model}
-			l.Said, stated = stated, 0
+			l.ClientNanos, stated = stated, 0
 			s.add(Group{Name: of.Model}, l)
 		}
 	default:
@@ -171,8 +171,8 @@ const (
 func (c Check) Sentence() string {
 	priced, stated := int64(0), int64(0)
 	for _, a := range c {
-		if a.Said > 0 && a.Unpriced == 0 {
-			priced, stated = priced+a.Nanos, stated+a.Said
+		if a.ClientNanos > 0 && a.Unpriced == 0 {
+			priced, stated = priced+a.Nanos, stated+a.ClientNanos
 		}
 	}
 	if stated < leastChecked || math.Abs(float64(priced-stated)) <= tolerance*float64(stated) {

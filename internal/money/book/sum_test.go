@@ -207,7 +207,7 @@ func TestByModel(t *testing.T) {
 // The client's totals are the check on the table of prices, where they say something.
 func TestCheck(t *testing.T) {
 	amount := func(nanos, said, unpriced int64) price.Amount {
-		return price.Amount{Nanos: nanos, Dollars: true, Said: said, Unpriced: unpriced}
+		return price.Amount{Nanos: nanos, Dollars: true, ClientNanos: said, Unpriced: unpriced}
 	}
 	for name, c := range map[string]struct {
 		of  []price.Amount

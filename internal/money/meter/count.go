@@ -1,8 +1,8 @@
 // Package meter counts what sessions of the client spend, from their transcripts.
 //
 // Each request is priced once, by its id, from its own usage. The package keeps no state: the caller says where in the
-// transcript the uncharged part begins, and the meter reads from there. The total that the client writes at its end checks
-// the sum.
+// transcript the uncharged part begins, and the meter reads from there. The total that the client writes at its end
+// checks the sum.
 package meter
 
 import (
@@ -93,7 +93,8 @@ type counter struct {
 	reviewed bool            // a subagent reviews what the rollout's session asks for
 }
 
-// Scan counts a range. If the transcript or the table of prices cannot be read, it returns an error and counts the rest.
+// Scan counts a range. If the transcript or the table of prices cannot be read, it returns an error and counts the
+// rest.
 func Scan(r Range) (*Count, error) {
 	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}}
 	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
@@ -209,7 +210,7 @@ func (c *counter) state(number string, unknown bool, part int) {
 		c.Parts[0].Stated, c.Whole = total, true
 	} else {
 		p := &c.Parts[part]
-		p.Spent.Said, p.Stated, p.Own = p.Spent.Said+total-since, total, p.Own || unknown
+		p.Spent.ClientNanos, p.Stated, p.Own = p.Spent.ClientNanos+total-since, total, p.Own || unknown
 	}
 }
 

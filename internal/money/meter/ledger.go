@@ -55,8 +55,8 @@ func (g *ledger) text() string {
 func (g *ledger) addTurn(t *turn) (owed []price.Line) {
 	for _, p := range t.parts {
 		g.add(t.Turn, p)
-		if p.Spent.Said > 0 {
-			owed = append(owed, g.owed(p.Spent.Said)...)
+		if p.Spent.ClientNanos > 0 {
+			owed = append(owed, g.owed(p.Spent.ClientNanos)...)
 			*g = ledger{}
 		}
 	}

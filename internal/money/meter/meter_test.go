@@ -138,7 +138,7 @@ func TestTotals(t *testing.T) {
 	} {
 		r := newRig(t)
 		r.write(c.lines...)
-		assert.Equal(t, price.Amount{Said: usd(t, c.said)}, r.count().Spent, name)
+		assert.Equal(t, price.Amount{ClientNanos: usd(t, c.said)}, r.count().Spent, name)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestARangeBegins(t *testing.T) {
 	assert.Equal(t, price.Amount{}, c.Parts[0].Spent)
 	assert.EqualValues(t, 500_000_000, c.Parts[0].Stated)
 	assert.EqualValues(t, 7, c.Parts[1].Spent.Tokens.Input)
-	assert.EqualValues(t, 250_000_000, c.Parts[1].Spent.Said)
+	assert.EqualValues(t, 250_000_000, c.Parts[1].Spent.ClientNanos)
 	c, err = meter.Scan(meter.Range{Transcript: r.path, From: 1 << 40})
 	require.NoError(t, err)
 	assert.Equal(t, price.Amount{}, c.Parts[0].Spent)

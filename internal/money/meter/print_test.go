@@ -103,7 +103,7 @@ func TestASessionIsCountedLate(t *testing.T) {
 	prices, err := book.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, sum*token, prices.Total().Nanos)
-	assert.EqualValues(t, total, prices.Total().Said)
+	assert.EqualValues(t, total, prices.Total().ClientNanos)
 	for i, line := range resultsOf(t, box) {
 		of := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
 		assert.EqualValues(t, (1000+i)*token, of.Nanos, "entry %d", i)

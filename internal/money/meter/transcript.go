@@ -28,8 +28,8 @@ const (
 	maxAgents = 512
 )
 
-// follow calls f for each whole line of a file from a little before an offset on, and returns the offset behind the last.
-// own says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
+// follow calls f for each whole line of a file from a little before an offset on, and returns the offset behind the
+// last. own says that the answer that uses Range.Tool belongs in this file. A missing file has no lines.
 func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Members, at int64)) (end int64, err error) {
 	file, err := disk.OpenForeign(path, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -73,7 +73,7 @@ func mayCount(line []byte) bool {
 
 // line counts a line of the session's own transcript. A forked one begins with a copy, whose lines keep their times.
 func (c *counter) line(l *flat.Members, at int64) {
-	if when := timeOf(l); c.From == 0 && (c.Later == 0 || at < c.Later) && l.Is("uuid") && when > 0 && when < c.Since-late {
+	if when := timeOf(l); c.From == 0 && (c.Later == 0 || at < c.Later) && l.Exists("uuid") && when > 0 && when < c.Since-late {
 		return
 	}
 	other := c.isOther(l)
@@ -84,7 +84,7 @@ func (c *counter) line(l *flat.Members, at int64) {
 		}
 	case "user":
 		switch {
-		case at < c.From && !l.Is("isCompactSummary"):
+		case at < c.From && !l.Exists("isCompactSummary"):
 		case l.Bool("isCompactSummary"):
 			text := l.Value("message").Get("content").Text()
 			c.summarised(price.Tokens{Output: int64(max(0, len(text)-aroundSummary) / bytesOfToken)})
@@ -102,8 +102,8 @@ func (c *counter) line(l *flat.Members, at int64) {
 	}
 }
 
-// isOther reports whether a line belongs to a prompt of no entry, as a second client of the session appends them between
-// the lines of an entry's. The lines of a prompt descend from it.
+// isOther reports whether a line belongs to a prompt of no entry, as a second client of the session appends them
+// between the lines of an entry's. The lines of a prompt descend from it.
 func (c *counter) isOther(l *flat.Members) bool {
 	prompt, other := l.String("promptId"), c.others[l.String("parentUuid")]
 	switch {
@@ -118,8 +118,8 @@ func (c *counter) isOther(l *flat.Members) bool {
 	return other
 }
 
-// summarise counts the request with which the client summarised the conversation. No transcript has its usage. It read the
-// whole conversation and wrote the summary, and the least that this can have cost is counted.
+// summarise counts the request with which the client summarised the conversation. No transcript has its usage. It read
+// the whole conversation and wrote the summary, and the least that this can have cost is counted.
 func (c *counter) summarise(l *flat.Members, at int64) {
 	of := l.Value("compactMetadata")
 	if of.Get("trigger").Text() == "manual" { // a person asked for it, in lines that come later

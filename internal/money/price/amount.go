@@ -14,9 +14,9 @@ type Amount struct {
 	Tokens   Tokens
 	Requests int64 // to the model
 	Unpriced int64 // those of Requests to models without a known price
-	// Said is how much the client's own total grew meanwhile, in billionths of a dollar, which checks Nanos. It is 0 if
-	// the client states no total.
-	Said int64
+	// ClientNanos is how much the client's own total grew meanwhile, in billionths of a dollar, which checks Nanos. It
+	// is 0 if the client states no total.
+	ClientNanos int64
 }
 
 // Plus returns the sum of both. Dollars are known if either's are.
@@ -47,12 +47,12 @@ func (a Amount) with(b Amount, combine func(a, b int64) int64) Amount {
 // counts returns all numbers, in the order of [Amount.Short].
 func (a *Amount) counts() [8]*int64 {
 	t := &a.Tokens
-	return [...]*int64{&a.Nanos, &t.Input, &t.Output, &t.CacheRead, &t.CacheWrite, &a.Requests, &a.Unpriced, &a.Said}
+	return [...]*int64{&a.Nanos, &t.Input, &t.Output, &t.CacheRead, &t.CacheWrite, &a.Requests, &a.Unpriced, &a.ClientNanos}
 }
 
 // IsZero reports whether nothing was spent, whether or not dollars are known.
 func (a Amount) IsZero() bool {
-	return a.Nanos == 0 && !a.hasRequests() && a.Said == 0
+	return a.Nanos == 0 && !a.hasRequests() && a.ClientNanos == 0
 }
 
 func (a Amount) hasRequests() bool { return a.Requests != 0 || a.Tokens != Tokens{} }
@@ -104,7 +104,7 @@ func (a Amount) Short() string {
 	}
 	counts := a.counts()
 	end := len(counts)
-	if a.Unpriced == 0 && a.Said == 0 {
+	if a.Unpriced == 0 && a.ClientNanos == 0 {
 		end -= 2
 	}
 	for _, n := range counts[1:end] {

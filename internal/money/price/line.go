@@ -12,8 +12,8 @@ import (
 // Charged names the delivery of an entry that a price is charged to.
 type Charged struct {
 	// EntryID is empty outside of entries. FirstSeq is the commit of the entry's first delivery. No other entry has it,
-	// not even one with the same text at the same place in an inbox that was replaced. DeliveredSeq is the commit of this
-	// delivery.
+	// not even one with the same text at the same place in an inbox that was replaced. DeliveredSeq is the commit of
+	// this delivery.
 	EntryID, ID            string
 	Start                  int64
 	FirstSeq, DeliveredSeq int64
@@ -83,7 +83,7 @@ func ParseLine(line []byte) (l Line, err error) {
 	case err != nil:
 	case l.At.IsZero():
 		err = errors.New("it has no member at")
-	case l.Nanos < 0 || l.Said < 0 || l.End < 0:
+	case l.Nanos < 0 || l.ClientNanos < 0 || l.End < 0:
 		err = errors.New("its member cost_usd, client_usd or transcript_end is negative")
 	}
 	return l, err

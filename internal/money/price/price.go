@@ -17,8 +17,8 @@ import (
 // Price is what an entry cost, over all its attempts.
 //
 // As JSON it is an object of the members cost_usd (absent if no dollars are known), tokens {input, output, cache_read,
-// cache_write}, requests, unpriced, model and client_usd. Its methods for encoding/json would hide the other members of a
-// struct that embeds it: a record takes [Price.Members] or [Fields].
+// cache_write}, requests, unpriced, model and client_usd. Its methods for encoding/json would hide the other members of
+// a struct that embeds it: a record takes [Price.Members] or [Fields].
 type Price struct {
 	Amount
 	Model string // of the last request
@@ -91,8 +91,8 @@ type Fields struct {
 // Fields returns the price as members.
 func (p Price) Fields() Fields {
 	f := Fields{Requests: p.Requests, Unpriced: p.Unpriced, Model: p.Model}
-	if p.Said != 0 {
-		f.ClientUSD = new(Nanos(p.Said))
+	if p.ClientNanos != 0 {
+		f.ClientUSD = new(Nanos(p.ClientNanos))
 	}
 	if p.Dollars {
 		f.CostUSD = new(Nanos(p.Nanos))
@@ -107,7 +107,7 @@ func (p Price) Fields() Fields {
 func (f Fields) Price() Price {
 	p := Price{Amount{Requests: f.Requests, Unpriced: f.Unpriced}, f.Model}
 	if f.ClientUSD != nil {
-		p.Said = int64(*f.ClientUSD)
+		p.ClientNanos = int64(*f.ClientUSD)
 	}
 	if f.CostUSD != nil {
 		p.Nanos, p.Dollars = int64(*f.CostUSD), true

@@ -87,7 +87,7 @@ var prices = map[string]price.Price{
 	`{"tokens":{"input":1,"output":2,"cache_read":3,"cache_write":4},"requests":2,"model":"m"}`: {
 		Amount: price.Amount{Tokens: price.Tokens{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}, Requests: 2}, Model: "m"},
 	`{"cost_usd":0.0336,"tokens":{"input":1,"output":0,"cache_read":0,"cache_write":0},"requests":3,"unpriced":2,"client_usd":0.04}`: {
-		Amount: price.Amount{Nanos: 33_600_000, Dollars: true, Tokens: price.Tokens{Input: 1}, Requests: 3, Unpriced: 2, Said: 40_000_000}},
+		Amount: price.Amount{Nanos: 33_600_000, Dollars: true, Tokens: price.Tokens{Input: 1}, Requests: 3, Unpriced: 2, ClientNanos: 40_000_000}},
 }
 
 func TestPriceAsJSON(t *testing.T) {

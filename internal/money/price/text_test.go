@@ -22,7 +22,7 @@ func TestText(t *testing.T) {
 		{price.Price{Amount: price.Amount{Dollars: true}}, "0.00 USD", "0.00"},
 		{price.Price{Amount: dollars}, "2.50 USD", "2.50"},
 		{price.Price{Amount: partly}, "2.50+ USD", "2.50+"},
-		{price.Price{Amount: price.Amount{Said: 5}}, "", ""},
+		{price.Price{Amount: price.Amount{ClientNanos: 5}}, "", ""},
 		{price.Price{Amount: tokens}, "41.2k tokens", "41.2k tokens"},
 	} {
 		assert.Equal(t, tc.text, tc.price.String())

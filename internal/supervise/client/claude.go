@@ -84,7 +84,7 @@ func wireClaude(s Session, given, path string) (off *settings.Off, err error) {
 	if text, err = settings.Install(text, wired); err != nil {
 		return nil, fmt.Errorf("settings of the session: %w", err)
 	}
-	content, err := settings.Look(text, s.Hook)
+	content, err := settings.ReadContent(text, s.Hook)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("settings of the session: %w", err)

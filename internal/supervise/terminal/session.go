@@ -48,7 +48,7 @@ type Options struct {
 	Sizes  <-chan Size
 	Quit   <-chan struct{} // ends the session when it is closed or sent to, nil for none
 	// Signals end the session: the first one in order, the second one at once.
-	Signals *signals.Taken
+	Signals *signals.Caught
 	Idle    Idle
 
 	// Guard starts a process that kills what is left of the session if this process is killed. It

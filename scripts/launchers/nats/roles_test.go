@@ -170,7 +170,7 @@ func (r *role) pull(agent string) upstream.Claim {
 }
 
 func claimOf(t *testing.T, m jetstream.Msg, agent string) upstream.Claim {
-	w, err := message.Of(m)
+	w, err := message.Parse(m)
 	require.NoError(t, err)
 	return upstream.Claim{Message: w, Agent: agent}
 }
