@@ -3,10 +3,12 @@
 package see
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/internal/machine"
@@ -244,7 +246,8 @@ func (f Facts) awaited(waits string) (State, string) {
 	case s.Failure != nil && f.heard(s).Before(s.Failure.At):
 		return SessionDown, fmt.Sprintf("%s, and session %s met an error at %s (%s): it waits at its prompt, and asks after its next turn", waits, words.Short(s.ID), words.Stamp(s.Failure.At), s.Failure)
 	case s.Life == machine.Alive:
-		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: it is at work on something else, or waits at its prompt", waits, words.Short(s.ID), s.PID, words.Stamp(f.heard(s)))
+		return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s (process %d), last heard of at %s: %s", waits, words.Short(s.ID), s.PID, words.Stamp(f.heard(s)),
+			cmp.Or(f.Launcher.retries(), "it is at work on something else, or waits at its prompt"))
 	}
 	return SessionBusy, fmt.Sprintf("%s for the next Stop of session %s, last heard of at %s: whether it still runs is not known", waits, words.Short(s.ID), words.Stamp(f.heard(s)))
 }
@@ -256,6 +259,17 @@ func (l *Launcher) sees() string {
 		sentence += ": " + l.Doing
 	}
 	return sentence
+}
+
+// Retries stands in a launcher's sign between its session and the error of the model's API that the session retries.
+const Retries = ", which retries: "
+
+// retries returns what the launcher's session retries, "" for nothing.
+func (l *Launcher) retries() (what string) {
+	if l != nil {
+		_, what, _ = strings.Cut(l.Doing, Retries)
+	}
+	return what
 }
 
 // heard returns when a session was last active.

@@ -113,6 +113,9 @@ func TestExplain(t *testing.T) {
 			see.Answering, "the entry 0123456789ab is in flight, and a person interrupted its turn: the end of the next turn of session s1, or of the session, decides about the entry"},
 		"in flight": {facts(func(f *see.Facts) { f.InFlight, f.Sessions, f.Backlog = inFlight(), session(), waiting(3) }),
 			see.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs"},
+		"in flight, and its launcher sees an error": {facts(func(f *see.Facts) {
+			f.InFlight, f.Sessions, f.Launcher = inFlight(), session(), &see.Launcher{PID: 7, Doing: "its session is s1" + see.Retries + "the model's API says 529 Overloaded, try 2 of 10"}
+		}), see.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: session s1 runs, and retries: the model's API says 529 Overloaded, try 2 of 10"},
 		"in flight, life unknown": {facts(func(f *see.Facts) { f.InFlight, f.Sessions = inFlight(), session(life(machine.Unknown)) }),
 			see.Answering, "waiting for an answer to the entry 0123456789ab since <-5> (5m ago), attempt 1: whether session s1 runs is not known"},
 		"in flight, session unknown": {facts(func(f *see.Facts) { f.InFlight = inFlight(func(d *inbox.Delivery) { d.SessionID = "" }) }),
@@ -211,6 +214,9 @@ func TestExplain(t *testing.T) {
 			see.NoSession, "1 entry waits, and no session runs: start one; the last one, s1, ended at <-3>"},
 		"nobody known": {facts(func(f *see.Facts) { f.Backlog, f.EverAsked = waiting(2), true }),
 			see.NoSession, "2 entries wait, and no session is known: if one runs, its next Stop goes on, or else start one"},
+		"alive, and its launcher sees an error": {facts(func(f *see.Facts) {
+			f.Backlog, f.Sessions, f.Launcher = waiting(1), session(), &see.Launcher{PID: 7, Doing: "its session is s1" + see.Retries + "the model's API says 529 Overloaded, try 2 of 10"}
+		}), see.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-10>: the model's API says 529 Overloaded, try 2 of 10"},
 		"alive": {facts(func(f *see.Facts) { f.Backlog, f.Sessions = waiting(1), session() }),
 			see.SessionBusy, "1 entry waits for the next Stop of session s1 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
 		"alive, and answered": {facts(func(f *see.Facts) { f.Backlog, f.Sessions, f.Asked = waiting(2), session(), ptr(-6) }),

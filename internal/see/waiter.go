@@ -203,6 +203,8 @@ func (f Facts) fate(d *inbox.Delivery, entry string) (State, string) {
 	known := name + " runs"
 	if life == machine.Unknown {
 		known = "whether " + name + " runs is not known"
+	} else if what := f.Launcher.retries(); what != "" {
+		known += ", and retries: " + what
 	}
 	return Answering, fmt.Sprintf("waiting for an answer to %s since %s, attempt %d: %s", entry, f.ago(d.DeliveredAt), d.Attempt, known)
 }

@@ -9,6 +9,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/screen"
+	"heartbeat/internal/see"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -22,15 +23,24 @@ func (r *run) creditTo(s *session) func(history.Event) {
 			s.worked.Store(true)
 		case inbox.EventStarted:
 			s.id.Store(e.SessionID)
-			if r.stopped() == nil { // else the sign says how it ends
-				r.sign.say("its session is " + words.Short(e.SessionID))
-			}
+			r.signSession(e.SessionID, "")
 			r.service.ready()
 		case inbox.EventFailed:
 			s.failed.Store(true)
 		case inbox.EventAsked:
 			r.onQuestion(s, words.Brief(e.Reason))
 		}
+	}
+}
+
+// signSession signs which session runs, and which error of the model's API it retries, "" for none.
+func (r *run) signSession(id, apiError string) {
+	switch text := "its session is " + words.Short(id); {
+	case id == "", r.stopped() != nil: // then the sign says how it ends
+	case apiError != "":
+		r.sign.say(text + see.Retries + apiError)
+	default:
+		r.sign.say(text)
 	}
 }
 
@@ -62,6 +72,7 @@ type lookout struct {
 	shown   time.Time // when the screen last began to ask
 	asks    bool      // the screen asked at the last check
 	noticer noticer
+	retries string // the error of the model's API that the client retried at the last check
 }
 
 // guard watches a session until it is over, and ends it if it makes no progress.
@@ -99,6 +110,10 @@ func (r *run) guard(s *session) {
 		l.checkQuestion()
 		if line := l.noticer.notice(l.sight, l.text, s.worked.Load() || s.failed.Load(), time.Now()); line != "" {
 			r.Line(time.Now(), line)
+		}
+		if now := l.noticer.apiError(l.text); now != l.retries {
+			l.retries = now
+			r.signSession(s.name(), now)
 		}
 	}
 }
@@ -287,15 +302,24 @@ func (n *noticer) notice(sight screen.Sight, text string, worked bool, now time.
 			return ""
 		}
 		n.cause = retry.Cause
-		says := "says " + words.Brief(retry.Cause)
-		if retry.Cause == "API error" { // the client's own words
-			says = "answers with an error"
-		}
-		return fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
+		return n.apiError(text)
 	}
 	if n.silent || n.begun || n.idle.IsZero() || now.Sub(n.idle) < promptless {
 		return ""
 	}
 	n.silent = true
 	return "the session sits at its prompt, perhaps since it was given none: give the command something to begin with, as in " + n.Begin
+}
+
+// apiError returns the error of the model's API that the client is retrying, "" for none.
+func (n *noticer) apiError(text string) string {
+	retry, ok := n.Retrying(text)
+	if !ok {
+		return ""
+	}
+	says := "says " + words.Brief(retry.Cause)
+	if retry.Cause == "API error" { // the client's own words
+		says = "answers with an error"
+	}
+	return fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
 }

@@ -455,6 +455,9 @@ func TestManagedRetryIsTold(t *testing.T) {
 		text, _ := os.ReadFile(log) // it may come yet
 		return strings.Contains(string(text), "the model's API says 401 invalid x-api-key, try ")
 	})
+	r.until(ctx, "status names it", func() bool {
+		return strings.Contains(r.status().Why, ": the model's API says 401 invalid x-api-key, try ")
+	})
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	_, _, status := s.wait()
 	assert.Equal(t, 0, status)
