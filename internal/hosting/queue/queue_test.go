@@ -41,6 +41,17 @@ func TestTheFirstEntryIsThePrompt(t *testing.T) {
 	assert.Equal(t, Next{}, n)
 }
 
+// A client may begin before its host has noted its process. It is no second client beside the host, and its start is noted.
+func TestTheClientBeginsBeforeItsProcessIsNoted(t *testing.T) {
+	r := newRig(t, "A")
+	c, _ := r.round("")
+	c.start()
+	require.NoError(t, r.changePrompt(t.Context(), func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
+		assert.True(t, recovery.Started(tx.In(c.session).Known(), d))
+		return nil
+	}))
+}
+
 func TestAnotherRoundGoesOnWithTheSession(t *testing.T) {
 	r := newRig(t, "A")
 	c, p := r.round("")
