@@ -47,6 +47,14 @@ func isPrompt(l *flat.Members) bool {
 	return l.String("type") == "user" && !l.Bool("isMeta") && !IsToolResult(l)
 }
 
+// AsksModel recognises a prompt of the session's own. It is no summary of the conversation, and nothing that a person ran
+// in the client itself: a command of the client's, or a shell's.
+func AsksModel(l *flat.Members) bool {
+	text := l.Value("message").Get("content").Text()
+	local := strings.HasPrefix(text, "<command-name>") || strings.HasPrefix(text, "<local-command-") || strings.HasPrefix(text, "<bash-")
+	return isPrompt(l) && !local && !l.Bool("isSidechain") && !l.Bool("isCompactSummary")
+}
+
 // IsToolResult recognises a tool's result, which has the type of a user's line.
 func IsToolResult(l *flat.Members) bool {
 	content := l.Value("message").Get("content")

@@ -88,6 +88,7 @@ type counter struct {
 	order    []*request
 	summary  *request        // the last one
 	others   map[string]bool // the uuids of lines of prompts of no entry
+	prompts  map[string]bool // whether a known prompt is no entry's
 	kind     requestKind     // of a rollout
 	met      []string        // subagents of a rollout
 	reviewed bool            // a subagent reviews what the rollout's session asks for
@@ -96,7 +97,10 @@ type counter struct {
 // Scan counts a range. If the transcript or the table of prices cannot be read, it returns an error and counts the
 // rest.
 func Scan(r Range) (*Count, error) {
-	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}}
+	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}, prompts: map[string]bool{}}
+	for p := range strings.FieldsSeq(r.Prompts) {
+		c.prompts[p] = false
+	}
 	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
 	isRollout := threadOf(r.Transcript) != ""
 	if isRollout {

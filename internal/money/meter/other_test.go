@@ -15,7 +15,8 @@ import (
 
 // A second client of the session writes its lines between those of an entry's turn. What it spends is no entry's, also
 // after a line of the entry's, and the entry's spending is the entry's, also after a line of the second client's. A task's
-// report goes on with the entry.
+// report goes on with the entry, also after the person has used the client without asking the model, and after the client
+// has summarised the conversation in the turn of the report.
 func TestASecondClient(t *testing.T) {
 	r := newRig(t)
 	user := func(prompt, uuid, parent, text string) string {
@@ -31,6 +32,7 @@ func TestASecondClient(t *testing.T) {
 		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":"of %s","model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%q}`, parent, uuid, tokens, uuid)
 	}
 	const own, other, task = "008fd6b2-0000-4000-8000-000000000000", "0353ebeb-0000-4000-8000-000000000000", "0c0ffee0-0000-4000-8000-000000000000"
+	const local, task2 = "10ca1000-0000-4000-8000-000000000000", "0c0ffee2-0000-4000-8000-000000000000"
 	from := r.write(user(own, "e1", "", "Stop hook feedback:\nA"), answer("e2", "e1", 1))
 	r.write(
 		user(other, "p1", "e1", "a person"), line("attachment", "p2", "p1"),
@@ -38,8 +40,16 @@ func TestASecondClient(t *testing.T) {
 		answer("e4", "e3", 10), answer("p5", "p4", 200),
 		user(task, "e5", "e4", "<task-notification>done"), answer("e6", "e5", 20),
 	)
+	r.write(
+		user(local, "e7", "e6", "<command-name>/context</command-name>"), user(local, "e8", "e7", "<local-command-stdout>much</local-command-stdout>"),
+		user(task2, "e9", "e8", "<task-notification>done"), answer("e10", "e9", 40),
+		fmt.Sprintf(`{"promptId":%q,"type":"user","isCompactSummary":true,"message":{"content":"all of it"},"uuid":"e11"}`, task2),
+		user(task2, "e12", "e11", "go on"), answer("e13", "e12", 80),
+		line("attachment", "p6", "p5"), fmt.Sprintf(`{"promptId":%q,"parentUuid":"p6","type":"user","message":{"content":"without a uuid"}}`, other),
+		line("attachment", "e14", ""), answer("e15", "e14", 160), answer("p7", "p6", 400),
+	)
 	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
-	for prompt, want := range map[string][]int64{own: {31, 300}, "": {331}} { // of an earlier release no prompt is known
+	for prompt, want := range map[string][]int64{own: {311, 700}, "": {1011}} { // of an earlier release no prompt is known
 		s.Turns[0].Prompt = prompt
 		c, err := meter.CountTurns(s, time.Time{}, "", "")
 		require.NoError(t, err)

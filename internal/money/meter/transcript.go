@@ -103,16 +103,18 @@ func (c *counter) line(l *flat.Members, at int64) {
 }
 
 // isOther reports whether a line belongs to a prompt of no entry, as a second client of the session appends them
-// between the lines of an entry's. The lines of a prompt descend from it.
+// between the lines of an entry's. The lines of a prompt name it or descend from it.
 func (c *counter) isOther(l *flat.Members) bool {
-	prompt, other := l.String("promptId"), c.others[l.String("parentUuid")]
-	switch {
-	case c.Prompts == "" || prompt != "" && strings.Contains(c.Prompts, prompt):
-		return false
-	case prompt != "" && !l.Bool("isMeta") && !l.Bool("isSidechain") && !claude.IsToolResult(l):
-		other = other || !strings.HasPrefix(l.Value("message").Get("content").Text(), claude.TaskNotification)
+	prompt := l.String("promptId")
+	other, known := c.prompts[prompt]
+	if !known {
+		other = c.others[l.String("parentUuid")]
+		if len(c.prompts) > 0 && prompt != "" && claude.AsksModel(l) {
+			other = other || !strings.HasPrefix(l.Value("message").Get("content").Text(), claude.TaskNotification)
+			c.prompts[prompt] = other
+		}
 	}
-	if other {
+	if other && l.Exists("uuid") {
 		c.others[l.String("uuid")] = true
 	}
 	return other
