@@ -165,7 +165,7 @@ func chargedFor(c price.Charged, d *Delivery) bool {
 // enter begins the turn of a delivered entry. None of its lines is older than the delivery.
 func (m *Money) enter(d *Delivery) {
 	prompt := d.PromptID
-	if len(prompt) != promptSize || strings.Contains(prompt, " ") {
+	if len(prompt) != promptSize || strings.ContainsAny(prompt, " h") {
 		prompt = ""
 	}
 	m.begin(d.SessionID, Turn{Since: d.DeliveredAt.UnixMilli(), Prompt: prompt, Charged: price.Charged{
@@ -174,7 +174,7 @@ func (m *Money) enter(d *Delivery) {
 	}})
 }
 
-// promptSize is the length of a client's UUID of a prompt. In the account, other words stand in its place, too.
+// promptSize is the length of a client's UUID of a prompt. Other words in its place may have an h, which no UUID has.
 const promptSize = 36
 
 // maxName bounds an entry's own id in the account, which every record carries several times.
