@@ -111,11 +111,11 @@ func (c *counter) isOther(l *flat.Members) bool {
 		other = c.others[l.String("parentUuid")]
 		if len(c.prompts) > 0 && prompt != "" && claude.AsksModel(l) {
 			other = other || !strings.HasPrefix(l.Value("message").Get("content").Text(), claude.TaskNotification)
-			c.prompts[prompt] = other
+			c.prompts[strings.Clone(prompt)] = other
 		}
 	}
 	if other && l.Exists("uuid") {
-		c.others[l.String("uuid")] = true
+		c.others[strings.Clone(l.String("uuid"))] = true // a part would keep the whole line
 	}
 	return other
 }
