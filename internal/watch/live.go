@@ -44,7 +44,7 @@ func live(o *options, l *Lookout) error {
 	program := tea.NewProgram(d, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(colors))
 	t.guard(program)
-	d.gather = func() { gather(ctx, program, l) }
+	d.gather = func() { gather(ctx, program.Send, l) }
 	_, err = program.Run()
 	cancel()
 	ended := t.restore()
@@ -142,32 +142,41 @@ const (
 )
 
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow terminal delays only this.
-func gather(ctx context.Context, to *tea.Program, l *Lookout) {
-	w := &watch{}
-	var err error
-	if w.all, err = fsnotify.NewWatcher(); err == nil {
-		defer func() { _ = w.all.Close() }()
-	} else {
-		w.all, w.blind = &fsnotify.Watcher{}, true // its channels stay silent
+func gather(ctx context.Context, send func(tea.Msg), l *Lookout) {
+	all, err := fsnotify.NewWatcher()
+	if err != nil {
+		all = &fsnotify.Watcher{} // its channels stay silent
 	}
+	w := &watch{all: all, blind: err != nil}
+	w.gather(ctx, send, l)
+	if err == nil {
+		_ = all.Close()
+	}
+}
+
+func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout) {
 	poll, tick := time.NewTicker(pollEvery), time.NewTicker(tickEvery)
 	due := time.NewTimer(0)
 	changed, all, rest := map[string]bool{}, true, time.Duration(0)
+	hurry := func() { // called before changed or all is set
+		if len(changed) == 0 && !all {
+			due.Reset(max(soon, rest))
+		}
+	}
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case at := <-tick.C:
-			to.Send(update(func(b *Board) Effect { b.Now = at; return nil }))
+			send(update(func(b *Board) Effect { b.Now = at; return nil }))
 			continue
 		case e := <-w.all.Events:
-			if len(changed) == 0 {
-				due.Reset(max(soon, rest))
-			}
+			hurry()
 			changed[filepath.Dir(e.Name)] = true
 			continue
-		case <-w.all.Errors:
-			all = true // events were lost, so the next look is at all inboxes
+		case <-w.all.Errors: // events were lost, so the next look is at all inboxes
+			hurry()
+			all = true
 			continue
 		case <-poll.C:
 			all = true
@@ -187,7 +196,7 @@ func gather(ctx context.Context, to *tea.Program, l *Lookout) {
 		}
 		changed, all, rest = map[string]bool{}, false, time.Since(began)*restShare
 		if news || found {
-			to.Send(update(func(b *Board) Effect { return b.Show(p) }))
+			send(update(func(b *Board) Effect { return b.Show(p) }))
 		}
 	}
 }
