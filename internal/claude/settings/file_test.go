@@ -286,3 +286,14 @@ func TestWritesAtOnce(t *testing.T) {
 		assert.Contains(t, contents(t, path), fmt.Sprintf("/q%d/inbox.jsonl", i))
 	}
 }
+
+// What an edit leaves that was killed right before it replaced the file is gone after the next edit.
+func TestAKilledEditLeavesNothing(t *testing.T) {
+	path := file(t, "{}", 0o644)
+	require.NoError(t, os.WriteFile(path+".heartbeat-tmp", []byte(`{"hooks":`), 0o600))
+	change(t, true, settings.InstallFile, path)
+	change(t, true, settings.UninstallFile, path)
+	assert.Equal(t, "{}", contents(t, path))
+	assert.EqualValues(t, 0o644, modeOf(t, path))
+	alone(t, path)
+}

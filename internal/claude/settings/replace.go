@@ -122,19 +122,18 @@ func replace(path, like string, content []byte) error {
 	} else {
 		like = filepath.Dir(path)
 	}
-	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path))
-	if err != nil {
+	tmp := path + ".heartbeat-tmp" // since edits of a folder exclude each other, a killed one left what is there
+	err := disk.Remove(tmp)
+	f, unmade := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err = errors.Join(err, unmade); err != nil {
 		return err
 	}
 	_, err = f.Write(content)
 	err = errors.Join(err, chownLike(f, like), f.Chmod(mode), f.Sync(), f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), path)
+		err = os.Rename(tmp, path)
 	}
-	if err != nil {
-		return errors.Join(err, os.Remove(f.Name()))
-	}
-	return nil
+	return errors.Join(err, disk.Remove(tmp)) // it is gone after the rename
 }
 
 // chownLike copies the owner and group of like to f. Without root it copies only the group of a file, and only if that is
