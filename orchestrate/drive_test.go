@@ -208,7 +208,7 @@ func TestRunBreakpoints(t *testing.T) {
 			effect := strings.Fields(out)[0]
 			out, err = r.heartbeat("status", "--inbox", r.inbox)
 			require.NoError(t, err, out)
-			assert.Regexp(t, `the run r1 waits since \S+ \S+ for a person to answer "Ship it\?": heartbeat breakpoint approve \(or reject\) `+effect, out)
+			assert.Regexp(t, `the run r1 waits since \S+ \S+ for a person to answer "Ship it\?": `+"`heartbeat breakpoint approve "+effect+" --inbox "+r.inbox+"` "+`\(or reject\)`, out)
 			out, err = r.heartbeat("breakpoint", answer, effect, "--inbox", r.inbox, "--babysitter", r.babysitter, "--response", "gladly")
 			require.NoError(t, err, out)
 			r.drive()

@@ -169,7 +169,7 @@ func (q Question) Rests(inbox string) string {
 	case q.Effect == "":
 		return fmt.Sprintf("the run %s rests%s: %s: look at it, and `%s` has it go on", q.Run, since, q.Question, Command(inbox, "run accept-code", q.Run))
 	}
-	return fmt.Sprintf("the run %s waits%s for a person to answer %q: heartbeat breakpoint approve (or reject) %s", q.Run, since, words.Brief(q.Question), q.Effect)
+	return fmt.Sprintf("the run %s waits%s for a person to answer %q: `%s` (or reject)", q.Run, since, words.Brief(q.Question), Command(inbox, "breakpoint approve", q.Effect))
 }
 
 // overdue returns a sentence if a scheduled entry should be in the queue by now, else "".

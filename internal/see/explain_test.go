@@ -272,4 +272,6 @@ func TestARestingRunNamesItsInbox(t *testing.T) {
 	assert.Contains(t, q.Rests("/w/q x/inbox.jsonl"), "`heartbeat run accept-code r1 --inbox '/w/q x/inbox.jsonl'`")
 	q.Stuck = true
 	assert.Contains(t, q.Rests("/w/inbox.jsonl"), "`heartbeat run resume /w/r1 --inbox /w/inbox.jsonl`")
+	q = see.Question{Run: "r1", Effect: "e1", Question: "Ship it?"}
+	assert.Contains(t, q.Rests("/w/inbox.jsonl"), "`heartbeat breakpoint approve e1 --inbox /w/inbox.jsonl` (or reject)")
 }
