@@ -12,7 +12,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/words"
@@ -53,9 +52,7 @@ func attachTo(box *inbox.Inbox, w sharing.Watch, s cli.Streams) error {
 	if w.In, w.Out = s.In, os.Stdout; !cli.IsTerminal(w.In) || !cli.IsTerminal(w.Out) {
 		return errors.New("attach: stdin and stdout are to be a terminal, where the session is shown")
 	}
-	taken := signals.Catch()
-	defer taken.Stop()
-	ctx, cancel := taken.Context()
+	ctx, cancel := endOnSignal()
 	defer cancel()
 	l, err := socketOwner(ctx, box)
 	if err != nil {
@@ -63,11 +60,11 @@ func attachTo(box *inbox.Inbox, w sharing.Watch, s cli.Streams) error {
 	}
 	conn, err := sharing.Dial(ctx, l.Socket, l.PID)
 	if err != nil {
-		return err
+		return cmp.Or(context.Cause(ctx), err)
 	}
 	why, err := sharing.Attach(ctx, conn, w)
 	if err != nil {
-		return fmt.Errorf("attach: %w", err)
+		return cmp.Or(context.Cause(ctx), fmt.Errorf("attach: %w", err))
 	}
 	s.Note("%s", why)
 	return nil
@@ -93,7 +90,7 @@ func socketOwner(ctx context.Context, box *inbox.Inbox) (*see.Launcher, error) {
 		}
 		select {
 		case <-ctx.Done():
-			return nil, ctx.Err()
+			return nil, context.Cause(ctx)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
