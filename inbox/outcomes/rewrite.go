@@ -258,13 +258,15 @@ type Trimming struct {
 // be sent again. The files are copied without the lock.
 func Trim(ctx context.Context, b *inbox.Inbox, before time.Time) (n Trimming, err error) {
 	began := now(b)
-	if n.Warnings, err = b.MakeGood(ctx); err != nil {
+	n.Warnings, err = b.MakeGood(ctx)
+	space, unknown := spaceOf(b)
+	if err = errors.Join(err, unknown); err != nil {
 		return n, err
 	}
-	space, err := spaceOf(b)
-	if err != nil {
-		return n, err
-	}
+	defer func() { // also after a failure
+		left, unknown := spaceOf(b)
+		n.Freed, err = max(0, space-left), errors.Join(err, unknown)
+	}()
 	rewrite := func(kind journal.Kind, keep func([]byte) bool) (int, error) {
 		held := holding{box: b, kind: kind, wanted: keep}
 		w := rewriting{box: b, kind: kind, keep: held.keep, held: &held}
@@ -294,9 +296,7 @@ func Trim(ctx context.Context, b *inbox.Inbox, before time.Time) (n Trimming, er
 			return n, err
 		}
 	}
-	left, err := spaceOf(b)
-	n.Freed = max(0, space-left)
-	return n, err
+	return n, nil
 }
 
 func spaceOf(b *inbox.Inbox) (space int64, err error) {

@@ -58,8 +58,9 @@ type compacted struct {
 	Trimmed *outcomes.Trimming `json:"trimmed,omitempty"` // with --keep
 }
 
-func (o *compactFlags) run(box *inbox.Inbox, s cli.Streams) error {
+func (o *compactFlags) run(box *inbox.Inbox, s cli.Streams) (err error) {
 	var c compacted
+	defer func() { err = errors.Join(err, doneUntold(o.report(c, err == nil, box, s))) }() // also what a failure left done
 	if o.trims {
 		before := time.Now().Add(-time.Duration(o.keep))
 		if o.keep == 0 {
@@ -67,16 +68,18 @@ func (o *compactFlags) run(box *inbox.Inbox, s cli.Streams) error {
 		}
 		n, err := outcomes.Trim(context.Background(), box, before)
 		s.Warn(n.Warnings)
+		if err == nil || n.Results+n.DeadLetters+n.Events+n.Costs > 0 {
+			c.Trimmed = &n
+		}
 		if err != nil {
 			return fmt.Errorf("compact: %w", err)
 		}
-		c.Trimmed = &n
 	}
-	err := cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
+	err = cli.InTransaction(box, s, func(tx *inbox.Tx) error { return recovery.ForgetSpills(box, tx.InFlight()) })
+	if err == nil {
+		err = box.ForgetLeftovers(context.Background())
+	}
 	if err != nil {
-		return fmt.Errorf("compact: %w", err)
-	}
-	if err := box.ForgetLeftovers(context.Background()); err != nil {
 		return fmt.Errorf("compact: %w", err)
 	}
 	c.Compaction, err = box.Compact(context.Background())
@@ -84,7 +87,7 @@ func (o *compactFlags) run(box *inbox.Inbox, s cli.Streams) error {
 	if errors.Is(err, inbox.ErrNoHoles) {
 		err = fmt.Errorf("%w: nothing was changed in the inbox: its space comes back when it is truncated, once nothing waits in it", err)
 	}
-	return errors.Join(err, doneUntold(o.report(c, err == nil, box, s)))
+	return err
 }
 
 // report prints what was done. If the inbox could not be compacted, only trimming is reported.
