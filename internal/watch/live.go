@@ -44,7 +44,7 @@ func live(o *options, l *Lookout) error {
 	program := tea.NewProgram(d, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(colors))
 	t.guard(program)
-	d.gather = func() { gather(ctx, program.Send, l) }
+	d.gather = func() { newWatch().gather(ctx, program.Send, l) }
 	_, err = program.Run()
 	cancel()
 	ended := t.restore()
@@ -142,27 +142,10 @@ const (
 )
 
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow terminal delays only this.
-func gather(ctx context.Context, send func(tea.Msg), l *Lookout) {
-	all, err := fsnotify.NewWatcher()
-	if err != nil {
-		all = &fsnotify.Watcher{} // its channels stay silent
-	}
-	w := &watch{all: all, blind: err != nil}
-	w.gather(ctx, send, l)
-	if err == nil {
-		_ = all.Close()
-	}
-}
-
 func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout) {
 	poll, tick := time.NewTicker(pollEvery), time.NewTicker(tickEvery)
 	due := time.NewTimer(0)
 	changed, all, rest := map[string]bool{}, true, time.Duration(0)
-	hurry := func() { // called before changed or all is set
-		if len(changed) == 0 && !all {
-			due.Reset(max(soon, rest))
-		}
-	}
 	for {
 		select {
 		case <-ctx.Done():
@@ -171,11 +154,13 @@ func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout) {
 			send(update(func(b *Board) Effect { b.Now = at; return nil }))
 			continue
 		case e := <-w.all.Events:
-			hurry()
+			if len(changed) == 0 {
+				due.Reset(max(soon, rest))
+			}
 			changed[filepath.Dir(e.Name)] = true
 			continue
 		case <-w.all.Errors: // events were lost, so the next look is at all inboxes
-			hurry()
+			due.Reset(max(soon, rest))
 			all = true
 			continue
 		case <-poll.C:
@@ -207,6 +192,14 @@ type watch struct {
 	blind bool // some folder cannot be watched
 }
 
+func newWatch() *watch {
+	all, err := fsnotify.NewWatcher()
+	if err != nil {
+		all = &fsnotify.Watcher{} // its channels stay silent
+	}
+	return &watch{all, err != nil}
+}
+
 func (w *watch) pollAfter(took time.Duration) time.Duration {
 	if w.blind {
 		return blindEvery
@@ -220,17 +213,13 @@ func (w *watch) follow(inboxes []string) {
 		return
 	}
 	w.blind = false
-	var dirs []string
-	for _, path := range inboxes {
-		dirs = append(dirs, filepath.Dir(path))
-	}
 	for _, dir := range w.all.WatchList() {
-		if !slices.Contains(dirs, dir) {
+		if !slices.ContainsFunc(inboxes, func(path string) bool { return filepath.Dir(path) == dir }) {
 			_ = w.all.Remove(dir) // it may be gone
 		}
 	}
-	for _, dir := range dirs {
-		w.blind = w.all.Add(dir) != nil || w.blind
+	for _, path := range inboxes {
+		w.blind = w.all.Add(filepath.Dir(path)) != nil || w.blind
 	}
 }
 

@@ -21,7 +21,7 @@ func TestLostEventsAreLookedForAtOnce(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		lost, seen := make(chan error), make(chan tea.Msg)
-		w := &watch{all: &fsnotify.Watcher{Errors: lost}}
+		w := &watch{all: &fsnotify.Watcher{Errors: lost}} // its other channel stays silent
 		go w.gather(ctx, func(m tea.Msg) { seen <- m }, New(root))
 		queued := func() int64 { // in the next picture that is sent
 			var b Board

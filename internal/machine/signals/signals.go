@@ -23,7 +23,7 @@ type Caught struct {
 	cancel        [2]context.CancelFunc // ends first, then second
 
 	mu     sync.Mutex
-	spares bool // see [Taken.Spare]
+	spares bool // see [Caught.Spare]
 	signal syscall.Signal
 	at     time.Time // when an end other than a warm one was asked for
 }
