@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -29,7 +30,7 @@ type Standing struct {
 type Waiting struct {
 	ID     string `json:"id"`
 	Effect string `json:"effect,omitempty"`
-	Where  string `json:"where"` // "scheduled", "queued", "in flight", "answered", "dead-lettered" or "gone"
+	Where  string `json:"where"` // "scheduled", "queued", "in flight", "answered", "handed over", "dead-lettered" or "gone"
 }
 
 // Standing reads the state of the run. It takes no step, changes nothing and does not call babysitter.
@@ -43,9 +44,8 @@ func (b *Bridge) Standing() (s Standing, err error) {
 		return s, err
 	}
 	s = Standing{
-		Run: b.Run.ID(), Dir: b.Run.Dir(), Process: b.Run.ProcessID(), Status: st.Status,
-		Pending: map[string]int{}, Iterations: l.Steps, Guard: l.Guard, Stuck: l.Stuck.Why, Done: l.Done,
-		OutOfSteps: l.outOfSteps(),
+		Run: b.Run.ID(), Dir: b.Run.Dir(), Process: b.Run.ProcessID(), Status: st.Status, Pending: map[string]int{},
+		Iterations: l.Steps, Guard: l.Guard, OutOfSteps: l.outOfSteps(), Stuck: l.Stuck.Why, Done: l.Done,
 	}
 	if st.Status == run.Failed && st.Failure != nil {
 		s.Failure = st.Failure.Name + ": " + st.Failure.Message
@@ -79,6 +79,9 @@ func (b *Bridge) addEffect(s *Standing, l *ledger, e run.Effect, entries map[str
 	case a.Over != "" && !entries[a.Entry].waits():
 		s.Held = append(s.Held, Held{Effect: e.ID, Label: e.Label, Reason: a.Over, Since: a.Since})
 	case a.Entry != "":
+		if kept, _ := b.answerOf(e.ID, l.Lock); kept != nil && !entries[a.Entry].waits() { // the step tells of an error
+			entries[a.Entry] = entryState{where: "handed over"}
+		}
 		s.addEntry(a.Entry, e.ID, entries)
 	case e.Kind == kindBreakpoint:
 		h, err := b.heldBy(e)
@@ -100,12 +103,9 @@ func (s *Standing) addEntry(id, effect string, entries map[string]entryState) {
 	if id == "" {
 		return
 	}
-	w := Waiting{ID: id, Effect: effect, Where: entries[id].where}
-	switch {
-	case entries[id].dead != "":
+	w := Waiting{ID: id, Effect: effect, Where: cmp.Or(entries[id].where, "gone")}
+	if entries[id].dead != "" {
 		w.Where = "dead-lettered"
-	case w.Where == "":
-		w.Where = "gone"
 	}
 	s.Entries = append(s.Entries, w)
 }

@@ -1,6 +1,7 @@
 package orchestrate
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -54,10 +55,14 @@ func standingOf(t *testing.T, n int) float64 {
 	l.Effects = effects
 	require.NoError(t, b.save(l, lock))
 	require.NoError(t, lock.Release())
+	handed, err := json.Marshal(answer{Effect: "e3", Value: TextValue("done"), Lock: l.Lock})
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(answerPath(box, of, "e3"), handed, 0o600))
 	now, err := b.Standing()
 	require.NoError(t, err)
 	require.Len(t, now.Entries, n)
 	assert.Equal(t, "queued", now.Entries[0].Where)
 	assert.Equal(t, "gone", now.Entries[1].Where)
+	assert.Equal(t, "handed over", now.Entries[3].Where, "its result waits for the next step")
 	return testing.AllocsPerRun(3, func() { _, _ = b.Standing() })
 }
