@@ -16,11 +16,10 @@ import (
 
 // noteStart notes that the session began, and charges the sessions that have ended.
 func (h *hook) noteStart(tx *inbox.Tx) error {
-	if d := tx.InFlight(); d != nil && h.isSecondClient(d) {
-		return nil // the entry's turn goes on in the first one
+	if d := tx.InFlight(); d == nil || !h.isSecondClient(d) { // else the entry's turn continues in the first one
+		h.notePosition(tx)
+		h.warnUncounted(meter.NoteCharge(tx, ""))
 	}
-	h.notePosition(tx)
-	h.warnUncounted(meter.NoteCharge(tx, ""))
 	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
 }
 
