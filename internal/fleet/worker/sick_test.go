@@ -237,6 +237,9 @@ func TestAnAgentWhoseSessionsDoNotBeginRests(t *testing.T) {
 	w.send("a", "b")
 	w.eventually("it rests, and says why", func() bool {
 		p := w.presence("one")
+		if p != nil {
+			assert.NotContains(t, p.HeldUp, "nothing moves", "the inbox is empty once it rests")
+		}
 		return p != nil && len(p.Holds) == 0 && strings.HasPrefix(p.HeldUp, "no session began for 5s, so it takes no message until ") && strings.Contains(p.HeldUp, "1 entry waits")
 	}, one)
 	assert.Empty(t, w.lease("a").Agent)

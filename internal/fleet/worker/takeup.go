@@ -341,11 +341,11 @@ func (a *Agent) holdsUp() string {
 		return sentence
 	case f.Space >= 0 && f.Space < f.Needed:
 		return "its disk is full"
+	case !a.due(beginning):
+		return a.retries[beginning].why
 	case a.keep.stalled.Load():
 		_, sentence := f.Explain()
 		return "nothing moves: " + sentence
-	case !a.due(beginning):
-		return a.retries[beginning].why
 	case a.retries[launching].tries >= failing:
 		return fmt.Sprintf("its last %d launchers ended without an answer", a.retries[launching].tries)
 	}
