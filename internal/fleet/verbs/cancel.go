@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
@@ -85,14 +86,13 @@ func (o *cancel) cancel(ctx context.Context, up *upstream.Upstream, id string) e
 // find finds a message by its id or its place. A server has no list of ids, so find reads the stream, and then the
 // message's lease.
 func (o *cancel) find(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
-	for m, err := range o.messages(ctx, up.Stream) {
-		if err != nil {
-			return c, fmt.Errorf("look for the message %q: %w", id, err)
-		}
-		is, _ := message.IDOf(o.stream, m.Sequence, m.Time, m.Header)
-		if is == id || message.Place(o.stream, m.Sequence) == id {
-			return upstream.Claim{Message: message.Message{ID: is, Seq: m.Sequence, Stored: m.Time, Again: message.AgainOf(m.Header)}}, nil
-		}
+	m, is, err := o.sent(ctx, up.Stream, id)
+	if err == nil {
+		c.Message = message.Message{ID: is, Seq: m.Sequence, Stored: m.Time, Again: message.AgainOf(m.Header)}
+		return c, nil
+	}
+	if !errors.Is(err, jetstream.ErrMsgNotFound) {
+		return c, fmt.Errorf("look for the message %q: %w", id, err)
 	}
 	// It may be settled, or deleted while an agent works on it.
 	if c, held, err := up.Held(ctx, id); err != nil || held {

@@ -27,6 +27,7 @@ type dead struct {
 	color string
 
 	box jetstream.Stream // the stream of dead letters
+	in  jetstream.Stream // the stream of messages, as it was before the first requeue
 }
 
 func deadVerb() cli.Verb {
@@ -221,6 +222,12 @@ func (l *letter) describe(d layout.Output, now time.Time) *layout.Table {
 
 func (o *dead) requeueChosen(ctx context.Context) error {
 	all, err := o.chosen(ctx)
+	if err == nil {
+		o.in, err = o.openStream(ctx, o.stream)
+	}
+	if err == nil {
+		o.kv, err = o.openBucket(ctx, message.Bucket(o.stream))
+	}
 	if err != nil {
 		return err
 	}

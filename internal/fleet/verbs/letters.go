@@ -81,6 +81,19 @@ func (o *common) messages(ctx context.Context, in jetstream.Stream) iter.Seq2[*j
 	}
 }
 
+// sent returns the message with an id or a place that a stream had when it was opened, and its id.
+func (o *common) sent(ctx context.Context, in jetstream.Stream, id string) (*jetstream.RawStreamMsg, string, error) {
+	for m, err := range o.messages(ctx, in) {
+		if err != nil {
+			return nil, "", err
+		}
+		if is, _ := message.IDOf(o.stream, m.Sequence, m.Time, m.Header); is == id || message.Place(o.stream, m.Sequence) == id {
+			return m, is, nil
+		}
+	}
+	return nil, "", jetstream.ErrMsgNotFound
+}
+
 // find finds the letter of a message. If the message was set aside more than once, the last letter counts.
 func (o *dead) find(ctx context.Context, id string) (*letter, error) {
 	m, err := o.box.GetLastMsgForSubject(ctx, message.DeadSubject(o.stream, id))
@@ -145,15 +158,13 @@ func (o *dead) payload(ctx context.Context, l *letter) (string, error) {
 }
 
 func (o *dead) remove(ctx context.Context, l *letter) error {
-	err := o.box.DeleteMsg(ctx, l.Letter)
-	if err == nil {
-		return nil
+	if err := o.box.DeleteMsg(ctx, l.Letter); err != nil {
+		// A server has no code of its own for a message that is not there.
+		if _, gone := o.box.GetMsg(ctx, l.Letter); !errors.Is(gone, jetstream.ErrMsgNotFound) {
+			return fmt.Errorf("take away the dead letter of the message %q: %w", l.ID, o.explain(err))
+		}
 	}
-	// A server has no code of its own for a message that is not there.
-	if _, gone := o.box.GetMsg(ctx, l.Letter); errors.Is(gone, jetstream.ErrMsgNotFound) {
-		return nil
-	}
-	return fmt.Errorf("take away the dead letter of the message %q: %w", l.ID, o.explain(err))
+	return nil
 }
 
 // requeue sends the message of a letter again, marks its decision, and then removes the letter. So after any kill the
@@ -168,19 +179,15 @@ func (o *dead) requeue(ctx context.Context, l *letter) (seq uint64, err error) {
 	if l.Subject == "" || l.ID == "" {
 		return 0, fmt.Errorf("the dead letter %d does not say which message it is of: purge it, or send its text with heartbeat-nats send", l.Letter)
 	}
-	found, err := o.openStream(ctx, o.stream)
-	if err != nil {
-		return 0, err
-	}
 	// An agent wrote the letter, and may not publish all that its reader may, such as requests to the server.
-	if !setup.Takes(found.CachedInfo().Config.Subjects, l.Subject) || strings.ContainsAny(l.Subject, "*> \t\r\n") {
+	if !setup.Takes(o.in.CachedInfo().Config.Subjects, l.Subject) || strings.ContainsAny(l.Subject, "*> \t\r\n") {
 		return 0, fmt.Errorf("requeue the message %q: the stream %s does not take its subject %s: its letter stays", l.ID, o.stream, words.Brief(l.Subject))
 	}
 	m, err := o.message(ctx, l)
 	if err != nil {
 		return 0, err
 	}
-	if err := o.checkAgain(ctx, l, found, m); err != nil {
+	if err := o.checkAgain(ctx, l, m); err != nil {
 		return 0, err
 	}
 	ack, err := o.publish(ctx, m)
@@ -215,25 +222,26 @@ func (o *dead) message(ctx context.Context, l *letter) (*nats.Msg, error) {
 	return m, nil
 }
 
-// checkAgain refuses a message that agents would mistake for another one of its id, whose letter was requeued before.
-func (o *dead) checkAgain(ctx context.Context, l *letter, in jetstream.Stream, m *nats.Msg) (err error) {
-	if o.kv, err = o.openBucket(ctx, message.Bucket(o.stream)); err != nil {
-		return err
-	}
+// checkAgain refuses a message that agents would mistake for another one of its id, or another one for it.
+func (o *dead) checkAgain(ctx context.Context, l *letter, m *nats.Msg) error {
 	known, _, err := o.decision(ctx, l.ID)
-	if err != nil || known == nil || known.Again < l.Again || known.Again == l.Again && known.LetterState != upstream.Requeued {
+	var sent *jetstream.RawStreamMsg
+	switch isSame := known != nil && known.Again == l.Again; {
+	case err != nil, known != nil && known.Again < l.Again, isSame && known.LetterState != upstream.Requeued:
 		return err
+	case known == nil: // it is forgotten, and the id may have been sent anew
+		sent, _, err = o.sent(ctx, o.in, l.ID)
+	case isSame:
+		sent, err = o.in.GetMsg(ctx, known.Seq)
+		err = o.explain(err)
 	}
-	if known.Again == l.Again {
-		sent, err := in.GetMsg(ctx, known.Seq)
-		if errors.Is(err, jetstream.ErrMsgNotFound) || err == nil && sent.Header.Get(message.HeaderMsgID) == m.Header.Get(message.HeaderMsgID) {
-			return nil // it is deleted, or is this letter's own
-		}
-		if err != nil {
-			return fmt.Errorf("read the stream %s: %w", o.stream, o.explain(err))
-		}
+	if errors.Is(err, jetstream.ErrMsgNotFound) || sent != nil && sent.Header.Get(message.HeaderMsgID) == m.Header.Get(message.HeaderMsgID) {
+		return nil // no message has the id, or this letter's own
 	}
-	return fmt.Errorf("requeue the message %q: another letter of that id was requeued before, and agents would take this one for it: it stays; send its text under another id", l.ID)
+	if err != nil {
+		return fmt.Errorf("look for another message of the id %q: %w", l.ID, err)
+	}
+	return fmt.Errorf("requeue the message %q: another one of that id was sent or requeued before, and agents would take one for the other: its letter stays; send its text under another id", l.ID)
 }
 
 // mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A newer

@@ -80,7 +80,7 @@ func TestTwoLettersOfOneID(t *testing.T) {
 	status, out, said := run(t, "dead", "requeue", "--all", "--server", w.server.URL())
 	assert.Equal(t, 1, status)
 	assert.Equal(t, "requeued monthly (WORK:3)\n", out)
-	assert.Contains(t, said, "another letter of that id was requeued before")
+	assert.Contains(t, said, "another one of that id was sent or requeued before")
 	_, out, _ = run(t, "dead", "show", "monthly", "--server", w.server.URL())
 	assert.Contains(t, out, "july")
 
@@ -92,6 +92,33 @@ func TestTwoLettersOfOneID(t *testing.T) {
 	assert.Contains(t, said, "send its text under another id")
 	_, out, _ = run(t, "dead", "show", "monthly", "--server", w.server.URL())
 	assert.Contains(t, out, "july")
+}
+
+// A message that was sent under the id of a letter whose decision is forgotten keeps its answer.
+func TestALetterWhoseIDWasSentAnew(t *testing.T) {
+	for name, isTaken := range map[string]bool{"taken": true, "waiting": false} {
+		t.Run(name, func(t *testing.T) {
+			w := there(t)
+			ctx := fleet.Context(t)
+			w.setAside(t, 1)
+			m := nats.NewMsg("work.a")
+			m.Header.Set(message.HeaderID, "d-0")
+			_, err := w.js.PublishMsg(ctx, m)
+			require.NoError(t, err)
+			if isTaken {
+				require.NoError(t, w.take(ctx, "one", "d-0"))
+			}
+			status, _, said := run(t, "dead", "requeue", "d-0", "--server", w.server.URL())
+			assert.Equal(t, 1, status)
+			assert.Contains(t, said, "send its text under another id")
+			require.NoError(t, w.take(ctx, "one", "d-0"))
+			up, err := upstream.Open(ctx, w.js, "WORK")
+			require.NoError(t, err)
+			fate, err := up.Answer(ctx, w.held["d-0"], upstream.Answer{Reply: "done"})
+			require.NoError(t, err)
+			assert.Equal(t, upstream.WasAnswered, fate.Outcome)
+		})
+	}
 }
 
 // Of many letters only their names are kept, and all of them go with one request.

@@ -121,9 +121,9 @@ func (a *Agent) withdraw(ctx context.Context, c upstream.Claim, why string) (kep
 		})
 	}
 	if err != nil {
-		return kept, fmt.Errorf("take the entry %q back from the inbox: %w", c.Entry, err)
+		err = fmt.Errorf("take the entry %q back from the inbox: %w", c.Entry, err)
 	}
-	return kept, nil
+	return kept, err
 }
 
 // takeOut settles a waiting entry. The next entry to deliver is a case of its own, since it leaves no dead letter.

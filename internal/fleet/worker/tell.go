@@ -59,10 +59,9 @@ func (a *Agent) putPresence(ctx context.Context, last bool) {
 	a.told.at, a.told.said = now, p
 	p.At, p.Holds = now.UTC(), slices.Clone(p.Holds)
 	for i := range p.Holds {
+		p.Holds[i].ProgressAt = p.At
 		if moved := a.keep.moved.Load(); moved > 0 {
 			p.Holds[i].ProgressAt = time.Unix(0, moved).UTC()
-		} else {
-			p.Holds[i].ProgressAt = p.At
 		}
 	}
 	value, err := json.Marshal(p)
