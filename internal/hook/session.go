@@ -86,10 +86,10 @@ func (h *hook) isOtherTurn(d *inbox.Delivery) bool {
 		!strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) && !h.isSecondClient(d)
 }
 
-// isSecondClient reports whether another live client has the entry in flight. The host of a starting client is not one.
+// isSecondClient reports whether another live client has the entry in flight. The host that starts this client is not one.
 func (h *hook) isSecondClient(d *inbox.Delivery) bool {
 	e := recovery.EvidenceOf(d)
-	return d.SessionID == h.input.SessionID && (!e.Prompted || e.IsBound()) && e.PID != h.clientPID() && e.Process.Life() == machine.Alive
+	return d.SessionID == h.input.SessionID && !(e.Prompted && e.Start == h.Start) && e.PID != h.clientPID() && e.Process.Life() == machine.Alive
 }
 
 // leaveTurn stops charging the entry in flight if a person has begun another turn.
