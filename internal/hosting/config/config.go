@@ -41,9 +41,8 @@ type Tool struct {
 	Description string
 	Params      json.RawMessage // an object: a JSON schema without its type
 	Method      string          // GET, POST or DELETE
-	// Idempotent means that the guild runs calls with the same Idempotency-Key once, so a call may be
-	// repeated even if it may have reached the guild. The header is always sent, but other guilds
-	// may ignore it and run the tool twice.
+	// Idempotent means that the guild runs calls with the same Idempotency-Key once, so a call may be repeated even if
+	// it may have reached the guild. The header is always sent, but other guilds may ignore it and run the tool twice.
 	Idempotent bool
 }
 

@@ -171,8 +171,7 @@ type Entry struct {
 	Why  string `json:"why,omitempty"`  // "" if obvious
 }
 
-// TokenUsage is what a session used, with the guild's names. The caches' counts are nil if the client
-// reported none.
+// TokenUsage is what a session used, with the guild's names. The caches' counts are nil if the client reported none.
 type TokenUsage struct {
 	Input      int64  `json:"inputTokens"`
 	Output     int64  `json:"outputTokens"`

@@ -17,8 +17,7 @@ import (
 	"time"
 )
 
-// newHTTP returns a client that ignores the environment and follows no redirect: only the guild may get a
-// session's ID.
+// newHTTP returns a client that ignores the environment and follows no redirect: only the guild may get a session's ID.
 //
 // Each request has its own connection, because net/http repeats requests on kept ones by itself.
 func newHTTP(config *tls.Config) *http.Client {

@@ -22,11 +22,10 @@ const KickOff = `Reply with "ready" and nothing else: your work follows.`
 // ErrInFlight means that an earlier round's entry is not settled: call [Queue.Settle].
 var ErrInFlight = errors.New("an entry is still in flight: settle it first")
 
-// First puts the next entry in flight and returns the prompt that the round's client gets on its standard
-// input, byte for byte. The client reads 10 MiB; an entry's text has at most 2 MiB, since a longer one stays in
-// a file that the text names. ok is false if there is no work for a client: see [Queue.Waiting]. The entry is
-// in flight even if the caller dies before it starts the client; [Queue.Settle] then knows that no client got
-// it. Call Command first.
+// First puts the next entry in flight and returns the prompt that the round's client gets on its standard input, byte
+// for byte. The client reads 10 MiB; an entry's text has at most 2 MiB, since a longer one stays in a file that the
+// text names. ok is false if there is no work for a client: see [Queue.Waiting]. The entry is in flight even if the
+// caller dies before it starts the client; [Queue.Settle] then knows that no client got it. Call Command first.
 func (q *Queue) First(ctx context.Context) (prompt string, ok bool, err error) {
 	var still inbox.Mark
 	for {
@@ -100,8 +99,7 @@ func (q *Queue) evidence() recovery.Evidence {
 // right before the start.
 func (q *Queue) Begin(ctx context.Context) error {
 	return q.changePrompt(ctx, func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
-		// Bind makes the commit synced: if a power loss took the note, the entry would count as one
-		// that no client got.
+		// Bind makes the commit synced: if a power loss took the note, the entry would count as one that no client got.
 		same := inbox.Recipient{SessionID: d.SessionID, PromptID: d.PromptID, Evidence: d.Evidence}
 		return errors.Join(tx.Bind(same), tx.HandedOver())
 	})

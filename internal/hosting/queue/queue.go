@@ -45,8 +45,7 @@ const watchPoll = 5 * time.Second
 
 type Options struct {
 	Inbox string // path of the queue file
-	// Own means that the inbox is the session's own, and all its entries are the session's. Open makes its
-	// directory.
+	// Own means that the inbox is the session's own, and all its entries are the session's. Open makes its directory.
 	Own    bool
 	Before *folder.Before // what a given inbox had counted when the session began, nil before that
 	// Dir holds the settings that wire the hook. Only this user may have access: another who could replace

@@ -249,8 +249,7 @@ func finisherEnvironment(environ []string) []string {
 	})
 }
 
-// findClaude searches for the client as a shell in the session's environment does, but not in relative
-// folders of PATH.
+// findClaude searches for the client as a shell in the session's environment does, but not in relative folders of PATH.
 func findClaude(name string, c *config.Config) (string, error) {
 	list, given := c.Env["PATH"]
 	if !given {

@@ -37,9 +37,8 @@ type Decision struct {
 	Code  int    // the exit status for the report: the client's, 1 if it had none
 }
 
-// Decide returns a session's outcome. A request to cancel outranks everything else. Otherwise a session that
-// could use the tools it requires is completed if, and only if, every entry was answered, whatever became of its
-// processes.
+// Decide returns a session's outcome. A request to cancel outranks everything else. Otherwise a session that could use
+// the tools it requires is completed if, and only if, every entry was answered, whatever became of its processes.
 func Decide(f Facts) Decision {
 	d := Decision{Code: f.code()}
 	switch {

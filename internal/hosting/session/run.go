@@ -1,6 +1,5 @@
-// Package session is the life of one hosted session: it runs one client after another on the session's inbox,
-// watches each, ends it if need be, and reports the result. [Finish] does the last part for a session whose
-// host is dead.
+// Package session is the life of one hosted session: it runs one client after another on the session's inbox, watches
+// each, ends it if need be, and reports the result. [Finish] does the last part for a session whose host is dead.
 package session
 
 import (
@@ -137,8 +136,7 @@ type drain struct {
 	end *time.Timer // cancels a client that has not ended
 }
 
-// cancelWarm stops delivery. The client then ends by itself once no entry is in flight; after most it is
-// cancelled.
+// cancelWarm stops delivery. The client then ends by itself once no entry is in flight; after most it is cancelled.
 func (h *host) cancelWarm(ctx context.Context, most, grace time.Duration) error {
 	h.drained.mu.Lock()
 	defer h.drained.mu.Unlock()

@@ -38,10 +38,9 @@ type reader struct {
 	skipped Skipped
 }
 
-// Read passes the messages of r to visit until the end of r or an error. A line may arrive in parts
-// and end in CRLF; the last one needs no end. Blank lines are ignored. note, unless nil, gets a
-// sentence for each skipped line, up to a limit. The memory of a large message is freed once visit
-// has returned; then freed, unless nil, is called.
+// Read passes the messages of r to visit until the end of r or an error. A line may arrive in parts and end in CRLF;
+// the last one needs no end. Blank lines are ignored. note, unless nil, gets a sentence for each skipped line, up to a
+// limit. The memory of a large message is freed once visit has returned; then freed, unless nil, is called.
 func Read(r io.Reader, note func(string), visit func(Message), freed func()) (Skipped, error) {
 	in := &reader{note: note, visit: visit}
 	from := bufio.NewReaderSize(r, firstPart)
