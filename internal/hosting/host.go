@@ -25,13 +25,12 @@ import (
 const (
 	exitLater  = 75 // EX_TEMPFAIL of sysexits(3): a later start may succeed
 	exitConfig = 78 // EX_CONFIG: the configuration cannot be used
-	// configTimeout is how long a config may take to arrive.
-	configTimeout = time.Minute
+
+	configTimeout = time.Minute     // how long a config may take to arrive
+	upTimeout     = 2 * time.Minute // how long a session may take to start
 	// hostVerb is the hidden verb of the process that hosts a session. The session's ID follows it
 	// for people who read a list of processes.
 	hostVerb = "__host"
-	// upTimeout is how long a session may take to start.
-	upTimeout = 2 * time.Minute
 )
 
 // read reads and checks the config. After a [*config.Problem] the order has the config's valid members.

@@ -29,7 +29,8 @@ var logsVerb = cli.Verb{
 	IDs:   sessionIDs,
 	Short: "print the log of a session's host",
 	Long: `Print the end of a session's log: what its host did, the tool calls, and what the
-client wrote to stderr. With --follow also later lines, until the host is done. With --json a line is an object: {"line":"..."}.
+client wrote to stderr; with --follow also later lines, until the host is done. With
+--json a line is an object: {"line":"..."}.
 
 ` + whichID + `
 
@@ -62,9 +63,7 @@ func (h *hosted) logs(asJSON bool, count int, follow bool, s cli.Streams) (err e
 	}
 	show := func(line []byte) error {
 		if asJSON {
-			return cli.PrintJSON(s.Out, struct {
-				Line string `json:"line"`
-			}{string(line)})
+			return cli.PrintJSON(s.Out, map[string]string{"line": string(line)})
 		}
 		_, err := fmt.Fprintln(s.Out, words.Plain(string(line)))
 		return err
@@ -82,11 +81,9 @@ func lastLines(file *disk.File, count int) (int64, error) {
 	if err != nil || count == 0 {
 		return 0, err
 	}
-	ends, err := lines.Ends(file, info.Size)
-	if err != nil {
+	if ends, err := lines.Ends(file, info.Size); err != nil {
 		return 0, err
-	}
-	if !ends { // an unfinished last line counts
+	} else if !ends { // an unfinished last line counts
 		count--
 	}
 	return lines.Back(file, info.Size, count)

@@ -33,11 +33,11 @@ appends more. The session has completed once all of them were answered.
 
 Exit status: 0 the session is up, with --foreground: its end was decided and
 reported, whatever it was; 75 not now, call it again later: space, descriptors,
-processes or memory have run out, or delivery is paused until a time; 78 the
-configuration cannot be used, or not here; 1 the call was wrong, or another reason.
-Unless the call was wrong, one JSON line on stderr has the reason ("error") and its place
-("path"). With 78 the guild gets a failed report if the session's id is known; with 75
-only if the session had begun.`,
+processes or memory have run out, delivery is paused until a time, or another process
+works on the inbox; 78 the configuration cannot be used, or not here; 1 the call was
+wrong, or another reason. Unless the call was wrong, one JSON line on stderr has the
+reason ("error") and its place ("path"). With 78 the guild gets a failed report if the
+session's id is known; with 75 only if the session had begun.`,
 	Example: `heartbeat-host start < session.json
 heartbeat-host start --config session.json --timeout 2h --memory-max 4G
 heartbeat-host start --config session.json --resume`,

@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"heartbeat/inbox"
+	inboxclaim "heartbeat/internal/claim"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hosting/config"
@@ -87,6 +89,20 @@ func begin(o Options) (h *host, err error) {
 	return h, nil
 }
 
+// checkFree returns an error if another process works on a given inbox. Nothing has begun, so the start can be repeated.
+func checkFree(path string) error {
+	box, err := inbox.Open(path, inbox.Options{})
+	if path == "" || err != nil {
+		return nil // openQueue returns the error
+	}
+	lock, err := inboxclaim.Take(box)
+	_ = lock.Release() // openQueue takes it again
+	if errors.As(err, new(inboxclaim.BusyError)) {
+		return fmt.Errorf("take the session's inbox: %w", err)
+	}
+	return nil
+}
+
 // usable checks the host's database before there is a folder. A damaged database is replaced later.
 func usable(f folder.Folder) error {
 	box := guild.OutboxBeside(f.DB)
@@ -158,6 +174,9 @@ func claim(f folder.Folder, resume bool) (*record, error) {
 }
 
 func (h *host) prepare(f folder.Folder) error {
+	if err := checkFree(h.Inbox); err != nil {
+		return err
+	}
 	var logErr error
 	h.log, logErr = openLog(h.Config.LogDir, f.ID)
 	if h.Detached {
@@ -178,10 +197,8 @@ func (h *host) prepare(f folder.Folder) error {
 	}
 	started := time.Now().UTC()
 	h.log.linef("session=%s pid=%d pgid=%d log=%s started at %s", f.ID, os.Getpid(), unix.Getpgrp(), h.log.path, started.Format("2006-01-02T15:04:05.000Z"))
-	h.guard, err = guardian.Post(mark, nil, guardian.Then{
-		Command: []string{"heartbeat-host", FinishCommand, f.Dir(), h.Again.String()},
-		Env:     finisherEnvironment(os.Environ()),
-	})
+	command := []string{"heartbeat-host", FinishCommand, f.Dir(), h.Again.String()}
+	h.guard, err = guardian.Post(mark, nil, guardian.Then{Command: command, Env: finisherEnvironment(os.Environ())})
 	if err != nil {
 		h.log.linef("%v: if this host is killed, the next one beside the database finishes the session", err)
 	}

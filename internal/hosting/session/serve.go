@@ -129,8 +129,7 @@ const background = 30 * time.Minute
 func queueOptions(f folder.Folder, s folder.State, warn func(string)) queue.Options {
 	return queue.Options{
 		Inbox: s.Inbox, Own: s.OwnInbox, Before: s.Before, Dir: f.TempDir(),
-		Settings: settingsOf(s),
-		Cwd:      s.Cwd, Background: background, Warn: warn,
+		Settings: settingsOf(s), Cwd: s.Cwd, Background: background, Warn: warn,
 	}
 }
 
