@@ -58,7 +58,7 @@ type Report struct {
 	Dir        string        `json:"run_dir"`
 	Status     run.Status    `json:"status"`
 	Queued     []string      `json:"queued,omitempty"`     // ids of appended entries
-	Waits      int           `json:"waits,omitempty"`      // effects that had an entry
+	Waits      int           `json:"waits,omitempty"`      // effects with an earlier entry
 	Posted     []string      `json:"posted,omitempty"`     // effects that got a result
 	Unposted   int           `json:"unposted,omitempty"`   // results left for another step
 	Notes      []string      `json:"notes,omitempty"`      // on what was appended

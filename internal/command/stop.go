@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/see"
+	"heartbeat/internal/supervise"
 )
 
 var stopVerb = cli.Verb{
@@ -81,16 +82,16 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 	ctx, cancel := endOnSignal()
 	defer cancel()
 	died := machine.WatchProcess(launcher.PID).Died()
-	ending, sign := isSigned(box, launcher, itEnds), itEnds
+	ending, sign := isSigned(box, launcher, supervise.ItEnds), supervise.ItEnds
 	if ending {
-		sign = itEndsAtOnce
+		sign = supervise.ItEndsAtOnce
 	}
 	if o.now || !ending { // a second signal means --now
 		err = signalEnd(launcher)
 	}
 	if err == nil && o.now {
 		// After an earlier signal this was the second one, unless only the launcher's --timeout had begun its end.
-		if err = awaitSign(ctx, box, launcher, sign, died); err == nil && !isSigned(box, launcher, itEndsAtOnce) {
+		if err = awaitSign(ctx, box, launcher, sign, died); err == nil && !isSigned(box, launcher, supervise.ItEndsAtOnce) {
 			err = signalEnd(launcher)
 		}
 	}
@@ -188,10 +189,6 @@ const (
 	// as one.
 	endingPoll     = 5 * time.Millisecond
 	endingPatience = 5 * time.Second // how long that may take
-
-	// A launcher's sign begins with itEnds once it has an order to end, and with itEndsAtOnce once no entry in flight
-	// can be answered any more.
-	itEnds, itEndsAtOnce = "it ends", "it ends at once"
 )
 
 // isSigned reports whether the launcher's sign begins with these words. The sign of another launcher, which was killed,

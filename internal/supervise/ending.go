@@ -33,8 +33,7 @@ func (r *run) signalled(sig syscall.Signal) *ending {
 	return &ending{reason: reason, signal: sig, detail: "this process got a signal: " + sig.String()}
 }
 
-// besideTime is how long the launcher waits at its end for the work beside the sessions.
-const besideTime = 65 * time.Second
+const besideTime = 65 * time.Second // how long the launcher waits at its end for the work beside the sessions
 
 // startBeside starts the work beside the sessions. end stops it and waits.
 func (r *run) startBeside() (end func(), err error) {
@@ -55,8 +54,7 @@ func (r *run) startBeside() (end func(), err error) {
 	}, nil
 }
 
-// notifyTime is how long the launcher stays at its end to notify a person.
-const notifyTime = 45 * time.Second
+const notifyTime = 45 * time.Second // how long the launcher stays at its end to notify a person
 
 // hasEnded begins the sign of a launcher that has ended. Package see parses it.
 const hasEnded = "has ended"

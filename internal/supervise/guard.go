@@ -188,8 +188,8 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 // waiterPatience is how long the session may take to end or to start another waiting hook, once its waiting hook is gone.
 const waiterPatience = 2 * time.Second
 
-// checkWaker ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background hook
-// was killed; or while an entry is in flight, since a hook refused its prompt, or somebody pressed Esc and left.
+// checkWaker ends a session that sits at its prompt while an entry waits and nothing can wake it, since its background
+// hook was killed; or while an entry is in flight, since a hook refused its prompt, or somebody pressed Esc and left.
 func (l *lookout) checkWaker() {
 	w := l.follow.last().waiter
 	// The hook was killed before it waited or woke the session if an entry waits in vain for a session that sits at its prompt
@@ -234,8 +234,8 @@ func (l *lookout) inVain() bool {
 	return l.s.entered.due.Load()
 }
 
-// checkQuestion ends a session whose question, or dialog that somebody opened and left, nobody answers within AskPatience. The
-// client reports an answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
+// checkQuestion ends a session whose question, or dialog that somebody opened and left, nobody answers in AskPatience.
+// The client reports an answer only at the end of the turn, so typed input counts as one once the screen no longer asks.
 func (l *lookout) checkQuestion() {
 	asks := slices.Contains([]screen.Kind{screen.Permission, screen.Question, screen.Dialog}, l.sight.Kind)
 	if !asks || l.attended() || !l.inVain() {

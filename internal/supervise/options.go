@@ -115,7 +115,7 @@ const (
 	Left           Reason = "work left" // the session ended, and none follows
 	Busy           Reason = "busy"      // somebody else works on the inbox
 	Paused         Reason = "paused"
-	BackingOff     Reason = "backing off"    // longer than it waits
+	BackingOff     Reason = "backing off"    // beyond --patience or --until
 	Full           Reason = "disk full"      // no room for a commit or a session
 	Trouble        Reason = "trouble"        // a passing trouble keeps sessions from starting
 	Exhausted      Reason = "restarts"       // too many sessions in a row ended without an answer

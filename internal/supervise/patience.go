@@ -18,8 +18,7 @@ const (
 	// maxHold is the longest back-off waited out without [Options.Patience]. After a longer one
 	// whoever started the launcher must come back.
 	maxHold = 10 * time.Minute
-	// longWait is the shortest wait worth announcing.
-	longWait = 10 * time.Second
+	longWait = 10 * time.Second // the shortest wait worth announcing
 )
 
 // patience records how this launcher has waited so far.

@@ -145,7 +145,7 @@ func (s *sign) say(text string, troubled ...string) {
 		return
 	}
 	s.said, s.troubled = text, strings.Join(troubled, "")
-	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n%s\n%s\n%s\n", os.Getpid(), text, s.socket, s.waits, s.troubled)) // only people read it
+	_ = s.lock.Sign(fmt.Sprintf("%d\n%s\n%s\n%s\n%s\n", os.Getpid(), text, s.socket, s.waits, s.troubled)) // at worst heartbeat stop waits longer
 }
 
 // setSocket publishes the socket to attach to ("" for none), and whether a session that asks waits for an answer.

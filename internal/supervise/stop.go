@@ -25,6 +25,10 @@ type windDown struct {
 	trouble string
 }
 
+// A launcher's sign begins with ItEnds once it has an order to end, and with ItEndsAtOnce once no entry in flight can be
+// answered any more: heartbeat stop goes by that.
+const ItEnds, ItEndsAtOnce = "it ends", "it ends at once"
+
 // heedStop starts to wait for whatever ends the work, until callOff.
 func (r *run) heedStop() (callOff func()) {
 	var ask context.CancelFunc
@@ -56,7 +60,7 @@ func (r *run) heedStop() (callOff func()) {
 			drained = time.After(r.DrainTimeout)
 			extendTimeout(r.DrainTimeout + 4*r.Terminal.Grace + endTime) // for the session, its entry, the results and the notifications
 		}
-		r.sign.say("it ends")
+		r.sign.say(ItEnds)
 		ask()
 		select {
 		case <-drained:
@@ -102,7 +106,7 @@ func (r *run) endWarm(s *session) {
 		return
 	case <-r.stop.asked.Done():
 	}
-	once := "it ends once the entry in flight is answered"
+	once := ItEnds + " once the entry in flight is answered"
 	if r.Warm {
 		once += ", at the latest after " + r.DrainTimeout.String()
 	}
@@ -111,7 +115,7 @@ func (r *run) endWarm(s *session) {
 		case <-s.over:
 			return
 		case <-r.stop.over.Done():
-			r.sign.say("it ends at once")
+			r.sign.say(ItEndsAtOnce)
 			s.end(verdict{stopped: true, text: "it had not answered its entry in time"})
 			return
 		case <-r.follow.changed:

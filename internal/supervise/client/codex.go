@@ -95,8 +95,8 @@ func readCodex(args []string) (verb string, prompt int, flags []codexFlag) {
 	return verb, prompt, flags
 }
 
-// codexCommand wires the hook by arguments, needs no file for that, and makes Codex trust the hook for this
-// session. Every other hook that nobody has trusted stays untrusted.
+// codexCommand wires the hook by arguments instead of a file, and makes Codex trust the hook for this session.
+// Every other hook that nobody has trusted stays untrusted.
 func codexCommand(ctx context.Context, s Session) ([]string, error) {
 	for _, text := range append([]string{s.Hook, s.Tools, s.Inbox}, s.Args...) {
 		if !utf8.ValidString(text) {

@@ -288,8 +288,7 @@ func (s *session) readTerminal() {
 	}
 }
 
-// drain passes on what is left in the terminal when nobody can add to it: by then only this process
-// should have it open.
+// drain passes on what is left in the terminal when nobody can add to it: by then only this process should have it open.
 func (s *session) drain() {
 	s.draining.Store(true)
 	_ = s.ptmx.SetReadDeadline(time.Now().Add(drainPatience)) // also for a read that is already blocked

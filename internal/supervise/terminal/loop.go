@@ -60,7 +60,7 @@ func (s *session) loop() (Outcome, error) {
 	return s.outcome, failure
 }
 
-// MayEndEvery is how often to check again whether the session may end.
+// MayEndEvery is how often to check again whether the session may end, or a person still types.
 const MayEndEvery = 250 * time.Millisecond
 
 // end ends the session in order, once nobody types and, for the exit signal, once MayEnd allows it.
