@@ -81,8 +81,8 @@ func (s Streams) Warn(warnings []string) {
 	}
 }
 
-// ReaderGone returns an error if Out is a pipe or a socket that nobody reads any more, as with `heartbeat log --follow
-// | head`. The error ends a verb as its next write would.
+// ReaderGone returns an error if Out is a pipe or a socket that nobody reads any more, which ends a verb as its next
+// write would. That is so with `heartbeat log --follow | head`.
 func (s Streams) ReaderGone() error {
 	if f, ok := words.Raw(s.Out).(*os.File); ok {
 		polled := []unix.PollFd{{Fd: int32(f.Fd())}}

@@ -276,7 +276,7 @@ func binary(e *examination) string {
 		// A missing hook has no folder, and is reported above.
 		if real, err := filepath.EvalSymlinks(path); err == nil && w.err == nil && len(w.hook.Runs.Dirs) > 0 {
 			if _, err := exec.LookPath(filepath.Join(filepath.Dir(real), "heartbeat")); err != nil {
-				e.warn(folder, "the heartbeat beside the hook cannot be started, and its babysitter runs need one: without it the PATH of the session must have one: %v", err)
+				e.warn(folder, "the heartbeat beside the hook cannot be started, which the hook needs for its babysitter runs, unless the PATH of the session has one: %v", err)
 			}
 		}
 	}

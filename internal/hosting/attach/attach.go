@@ -48,10 +48,10 @@ type entry struct {
 
 const maxAnswer = 96 << 20 // bytes; a session's state has at most 80 MiB
 
-// Host is the host of the session with a folder, for other processes.
+// Host is a session's host, as other processes reach it by the session's folder.
 type Host struct{ Folder string }
 
-// Status decodes the answer of [Backend.Status] into into.
+// Status decodes the value of the host's [Backend.Status] into another one.
 func (h Host) Status(ctx context.Context, into any) error {
 	return h.ask(ctx, http.MethodGet, "/status", nil, into)
 }

@@ -154,7 +154,7 @@ func removePromptDir(s folder.State) error {
 		}
 	}
 	if err == nil {
-		err = os.RemoveAll(dir) // with the mark, which a kill must leave until now
+		err = os.RemoveAll(dir) // the mark goes last, so that a kill leaves it
 	}
 	if err != nil {
 		return fmt.Errorf("remove systemPromptTmpDir: %w", err)

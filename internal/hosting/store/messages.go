@@ -25,7 +25,7 @@ const atLayout = "2006-01-02T15:04:05.000Z"
 // large is the size in bytes from which a message and a guild's row must not be in memory together.
 const large = 8 << 20
 
-// Hold delays writes of a large guild's row, each of which takes twice its size in memory, until the caller releases
+// Hold delays writes of a guild's large row, each of which takes twice its size in memory, until the caller releases
 // a large message with letGo. It does not wait for a write in progress.
 func (s *Store) Hold(size int) (letGo func()) {
 	if size < large || !s.large.TryLock() {

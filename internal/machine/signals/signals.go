@@ -44,12 +44,12 @@ func Catch() *Caught {
 }
 
 func (t *Caught) wait() {
-	for _, tell := range t.cancel {
+	for _, cancel := range t.cancel {
 		for asked := false; !asked; {
 			select {
 			case sig := <-t.received:
 				if asked = t.note(sig.(syscall.Signal)); asked {
-					tell()
+					cancel()
 				}
 			case <-t.stop:
 				return
