@@ -17,7 +17,7 @@ import (
 const (
 	// maxHold is the longest back-off waited out without [Options.Patience]. After a longer one
 	// whoever started the launcher must come back.
-	maxHold = 10 * time.Minute
+	maxHold  = 10 * time.Minute
 	longWait = 10 * time.Second // the shortest wait worth announcing
 )
 
