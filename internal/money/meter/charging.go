@@ -38,11 +38,12 @@ func (c *Counted) Open(session string) (all []inbox.Uncharged) {
 		l := t.line(c.Model)
 		l.Charged, l.SessionID, l.Models = t.Charged, session, t.Models
 		all = append(all, inbox.Uncharged{Line: l, Before: t.Before, GoesOn: !t.complete})
-		owed = append(owed, ledger.addTurn(&t)...)
-		owed = append(owed, t.others()...)
+		owed = slices.Concat(owed, ledger.addTurn(&t), t.others())
 	}
 	for _, of := range owed {
-		of.SessionID, of.Models = session, []price.ByModel{{Model: of.Model, Amount: of.Amount}}
+		if of.SessionID = session; of.Models == nil {
+			of.Models = []price.ByModel{{Model: of.Model, Amount: of.Amount}}
+		}
 		all = append(all, inbox.Uncharged{Line: of})
 	}
 	return all

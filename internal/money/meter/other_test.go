@@ -2,6 +2,7 @@ package meter_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,7 +17,7 @@ import (
 // A second client of the session writes its lines between those of an entry's turn. What it spends is no entry's, also
 // after a line of the entry's, and the entry's spending is the entry's, also after a line of the second client's. A task's
 // report goes on with the entry, also after the person has used the client without asking the model, and after the client
-// has summarised the conversation in the turn of the report.
+// has summarised the conversation in the turn of the report. The cost of each model is its own.
 func TestASecondClient(t *testing.T) {
 	r := newRig(t)
 	user := func(prompt, uuid, parent, text string) string {
@@ -37,8 +38,9 @@ func TestASecondClient(t *testing.T) {
 	r.write(
 		user(other, "p1", "e1", "a person"), line("attachment", "p2", "p1"),
 		answer("p3", "p2", 100), result(own, "e3", "e2"), result(other, "p4", "p3"),
-		answer("e4", "e3", 10), answer("p5", "p4", 200),
+		answer("e4", "e3", 10), strings.Replace(answer("p5", "p4", 200), "opus-5-5", "haiku-4-5", 1),
 		user(task, "e5", "e4", "<task-notification>done"), answer("e6", "e5", 20),
+		user(other, "", "p5", "a line without an id"), answer("e16", "", 1000), // the latter has no parent
 	)
 	r.write(
 		user(local, "e7", "e6", "<command-name>/context</command-name>"), user(local, "e8", "e7", "<local-command-stdout>much</local-command-stdout>"),
@@ -49,7 +51,7 @@ func TestASecondClient(t *testing.T) {
 		line("attachment", "e14", ""), answer("e15", "e14", 160), answer("p7", "p6", 400),
 	)
 	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
-	for prompt, want := range map[string][]int64{own: {311, 700}, "": {1011}} { // of an earlier release no prompt is known
+	for prompt, want := range map[string][]int64{own: {1311, 700}, "": {2011}} { // of an earlier release no prompt is known
 		s.Turns[0].Prompt = prompt
 		c, err := meter.CountTurns(s, time.Time{}, "", "")
 		require.NoError(t, err)
@@ -59,5 +61,6 @@ func TestASecondClient(t *testing.T) {
 			assert.Equal(t, i > 0, of.Outside())
 		}
 		assert.Equal(t, want, got)
+		assert.Len(t, c.Open(session)[len(got)-1].Models, 2)
 	}
 }

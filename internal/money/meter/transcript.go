@@ -114,8 +114,8 @@ func (c *counter) isOther(l *flat.Members) bool {
 			c.prompts[strings.Clone(prompt)] = other
 		}
 	}
-	if other && l.Exists("uuid") {
-		c.others[strings.Clone(l.String("uuid"))] = true // a part would keep the whole line
+	if id := l.String("uuid"); other && id != "" { // "" is the parent of lines that descend from none
+		c.others[strings.Clone(id)] = true // a part would keep the whole line
 	}
 	return other
 }
