@@ -329,7 +329,7 @@ func (m *Money) DayBegan() time.Time {
 	return midnight(now.Local(), 0).UTC()
 }
 
-// midnight returns the first moment of the day that comes days after that of now, in the time zone of now.
+// midnight returns when the day begins that is so many days after that of now, in the time zone of now.
 func midnight(now time.Time, days int) time.Time {
 	y, m, d := now.Date()
 	return words.Showing(time.Date(y, m, d+days, 0, 0, 0, 0, time.UTC), now.Location())[0]

@@ -24,7 +24,7 @@ const (
 // Check is a check that an entry must pass before it counts as answered: see package check. A delivery, a
 // [Result] and a [DeadLetter] carry it, nil if the entry has none.
 type Check struct {
-	Name    string      `json:"name"` // separated by commas
+	Name    string      `json:"name"` // names, comma-separated
 	Status  CheckStatus `json:"status,omitempty"`
 	Tries   int         `json:"tries,omitempty"`
 	Seconds float64     `json:"seconds,omitempty"` // of all tries

@@ -168,7 +168,7 @@ func tooLongToSend(n int) error {
 	return fmt.Errorf("the entry is %d bytes long, and %d is the most: put the text into a file and send its name", n, MaxLine)
 }
 
-// escapedLength returns how many bytes the text takes in JSON, or fewer.
+// escapedLength returns the number of bytes that the text takes in JSON, or a smaller one.
 func escapedLength(text string) int {
 	n := len(text)
 	for i := range len(text) {

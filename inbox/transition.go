@@ -234,7 +234,7 @@ func (t *Tx) encoded(v any) []byte {
 	return line
 }
 
-// encodedLast is encoded for the last items of a list, at most most of them. It returns nil for an empty list.
+// encodedLast encodes the last items of a list, no more than most of them. It returns nil for an empty list.
 func encodedLast[T any](t *Tx, all []T, most int) []byte {
 	if len(all) == 0 {
 		t.dirty = true

@@ -21,8 +21,8 @@ type Turn struct {
 	From int64
 	// Since is the time of From in milliseconds since 1970; older lines belong to the previous turn. 0 if unknown.
 	Since int64
-	// Prompt is the client's id of the entry's prompt, "" if unknown, or if there were several. It tells the entry's lines from those of a second
-	// client of the session.
+	// Prompt is the client's id of the entry's prompt, "" if unknown, or if there were several. It distinguishes the
+	// entry's lines from those of a second client of the session.
 	Prompt string
 }
 
@@ -174,7 +174,8 @@ func (m *Money) enter(d *Delivery) {
 	}})
 }
 
-// promptSize is the length of a client's UUID of a prompt. Other words in its place may have an h, which no UUID has.
+// promptSize is the length of a prompt's id, a UUID. In the account, words of earlier releases may be in its place: they
+// are shorter, or have an h, which no UUID has.
 const promptSize = 36
 
 // maxName bounds an entry's own id in the account, which every record carries several times.
@@ -328,8 +329,8 @@ func sessionTurnsFrom(v flat.Value) (s SessionTurns, err error) {
 	return s, m.Err()
 }
 
-// text encodes a turn as one short string, since every record carries it: From, Since, a word for
-// earlier releases and the prompt, followed for an entry by its offset, commits, attempt and ids.
+// text encodes a turn as one short string, since every record carries it: From, Since, a word for earlier releases and
+// the prompt, followed for an entry by its offset, commits, attempt and ids.
 func (s *Turn) text() string {
 	text := fmt.Sprintf("%d %d 0 %s", s.From, s.Since, cmp.Or(s.Prompt, "-"))
 	if s.Outside() {

@@ -219,7 +219,7 @@ func (h TaskWait) tasks() (all []inbox.Task) {
 	return all
 }
 
-// Over reports whether the entry has waited for as long as limit. After a reboot nobody knows, and it has.
+// Over reports whether the entry has waited for as long as limit. After a reboot, when nobody knows, it returns true.
 func (h TaskWait) Over(limit time.Duration) bool {
 	return h.Held && (machine.OtherBoot(h.HeldBoot) || time.Duration(machine.Awake()-h.HeldSince) >= limit)
 }

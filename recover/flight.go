@@ -185,7 +185,7 @@ func (f *Flight) Failed() (at time.Time, name, message string, failed bool) {
 	return f.byBlock(f.Transcript).Seen().Failed()
 }
 
-// unreportedFailure is [Flight.Failed] if nothing that is known decides without it.
+// unreportedFailure is [Flight.Failed], unless what is known already decides.
 func (f *Flight) unreportedFailure(s Sight) (at time.Time, name, message string, unreported bool) {
 	if s.Ended || s.NotHandedOver || s.Over != nil || f.Entry.Failure != nil || f.Entry.Verdict != nil {
 		return at, "", "", false

@@ -108,7 +108,7 @@ func (a Asker) ChecksOf(e inbox.Entry) ([]string, error) {
 }
 
 // InvalidLimits returns what is wrong with the limits of an entry that was never delivered, or nil. raised is
-// IsRaised of the transaction's money.
+// [inbox.Money.IsRaised].
 func InvalidLimits(e inbox.Entry, raised func(entryID string) bool) error {
 	parse := budget.ParseSent
 	if raised(e.EntryID) {

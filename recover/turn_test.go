@@ -78,8 +78,8 @@ func asked(prompt, text string) string {
 	return line(`"type":"user","promptId":%q,"message":{"role":"user","content":%q}`, prompt, text)
 }
 
-// TestSays has one line for each thing that a Stop can say about the entry in flight.
-func TestSays(t *testing.T) {
+// TestStopMeans has one line for each thing that a Stop can mean for the entry in flight.
+func TestStopMeans(t *testing.T) {
 	in := func(i claude.Input) Stop {
 		if i.SessionID == "" {
 			i.SessionID = "s"
@@ -186,7 +186,7 @@ func TestSays(t *testing.T) {
 }
 
 // Without a client the flag file alone counts, as the inbox has found it.
-func TestSaysWithoutAClient(t *testing.T) {
+func TestStopMeansWithoutAClient(t *testing.T) {
 	box, err := inbox.Open(filepath.Join(t.TempDir(), "inbox.jsonl"), inbox.Options{})
 	require.NoError(t, err)
 	require.NoError(t, os.WriteFile(box.Path(), []byte("do it\n"), 0o600))

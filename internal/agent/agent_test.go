@@ -8,7 +8,7 @@ import (
 	"heartbeat/internal/agent"
 )
 
-func TestOf(t *testing.T) {
+func TestForTranscript(t *testing.T) {
 	codex := agent.ForTranscript("/h/.codex/sessions/2026/01/02/rollout-2026-01-02T03-04-05-01a2.jsonl")
 	assert.Equal(t, "Codex", codex.Name)
 	assert.False(t, codex.CanBeWoken())

@@ -52,8 +52,8 @@ func (s *Set) Names() (names []string) {
 	return names
 }
 
-// For returns the names of the checks that an entry must pass which asks for these; nil is an entry that asks for
-// nothing. The error names the checks that exist.
+// For returns the names of the checks that an entry must pass. asked are those that it names, nil if it names none. The
+// error names the checks that exist.
 func (s *Set) For(asked []string) ([]string, error) {
 	switch {
 	case len(asked) == 0 && s.line(Default) == "":

@@ -70,7 +70,7 @@ func transcriptOf(t *testing.T, lines ...string) string {
 	return path
 }
 
-func TestStopSaid(t *testing.T) {
+func TestStopReport(t *testing.T) {
 	for name, c := range map[string]struct {
 		lines string
 		reply string
@@ -104,7 +104,7 @@ func TestStopSaid(t *testing.T) {
 }
 
 // A transcript may be of any size: it is read from near its end.
-func TestStopSaidOfAHugeTranscript(t *testing.T) {
+func TestStopReportOfAHugeTranscript(t *testing.T) {
 	path := transcriptOf(t, blocked)
 	require.NoError(t, os.Truncate(path, 200<<20))
 	r := claude.NewStopReader(path, "")

@@ -27,7 +27,7 @@ type Record struct {
 	Totals json.RawMessage
 	// Account is what was spent, and the uncharged turns of the sessions.
 	Account json.RawMessage
-	// Reread is which lines may have been settled before a restore.
+	// Reread names the lines that may have been settled before a restore.
 	Reread json.RawMessage
 	// Replaced is when and why the queue file was found to be another file.
 	Replaced json.RawMessage

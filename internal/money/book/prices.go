@@ -143,8 +143,8 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 	return of
 }
 
-// Of returns what an entry has cost. outcome is the price in its outcome, which counts where it is more, as if lines
-// are gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
+// Of returns what an entry has cost. outcome is the price in its outcome, which counts where it is more: lines may
+// be gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
 func (p *Prices) Of(entryID string, firstSeq int64, outcome price.Fields) price.Price {
 	was := outcome.Price()
 	of := p.with(p.entries[priceKey{entryID, firstSeq}].Price, entryID, firstSeq)

@@ -83,7 +83,7 @@ func (g *ledger) add(t inbox.Turn, p Part) {
 	}
 }
 
-// owed distributes over the guesses what the total exceeds the charged sum by. A smaller total takes nothing back.
+// owed distributes over the guesses the part of the total beyond the charged sum. A smaller total takes nothing back.
 func (g *ledger) owed(total int64) (all []price.Line) {
 	beyond, guessed := total-g.charged, int64(0)
 	for _, guess := range g.guesses {

@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/claude"
 )
 
-func TestSaid(t *testing.T) {
+func TestHasReply(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "transcript.jsonl")
 	first := `{"type":"assistant","message":{"content":[{"type":"text","text":"done <&> \"x\""}]}}` + "\n"
 	noise := `{"type":"user","message":{"content":"` + strings.Repeat("long ", 100_000) + `"}}` + "\n"

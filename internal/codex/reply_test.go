@@ -12,7 +12,7 @@ import (
 	"heartbeat/internal/codex"
 )
 
-func TestSaid(t *testing.T) {
+func TestHasReply(t *testing.T) {
 	const took = `{"type":"token_usage_record","payload":{"response_id":"r"}}`
 	for name, c := range map[string]struct {
 		lines []string
