@@ -142,15 +142,12 @@ func (m *Money) Book(session string, b Booking) {
 	} else {
 		a.forget(session)
 	}
-	m.charge(of.Charged, b.Amount, b.Before, b.Line)
+	m.Charge(of.Charged, b.Amount, b.Before, b.Line)
 }
 
-// Charge charges the cost of a turn, which may already be booked. line is the line for .costs.jsonl.
-func (m *Money) Charge(of price.Charged, amount price.Amount, line []byte) {
-	m.charge(of, amount, price.Amount{}, line)
-}
-
-func (m *Money) charge(of price.Charged, amount, before price.Amount, line []byte) {
+// Charge charges the cost of a turn, which may already be booked. before is the part of the amount that was spent before
+// [Money.DayBegan], and line the line for .costs.jsonl.
+func (m *Money) Charge(of price.Charged, amount, before price.Amount, line []byte) {
 	if amount.IsZero() {
 		return
 	}

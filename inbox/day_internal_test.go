@@ -46,7 +46,7 @@ func TestDayThatBeganFurtherWest(t *testing.T) {
 		time.Local = time.FixedZone("", hoursEast*60*60)
 		tx, err := box.Begin(t.Context())
 		require.NoError(t, err)
-		tx.Money().Charge(price.Charged{}, price.Amount{Nanos: nanos, Dollars: true}, nil)
+		tx.Money().Charge(price.Charged{}, price.Amount{Nanos: nanos, Dollars: true}, price.Amount{}, nil)
 		sum := tx.Money().Today().Nanos
 		assert.Equal(t, ends, tx.Money().Midnight(), "a pause would outlast the day")
 		require.NoError(t, tx.Commit())

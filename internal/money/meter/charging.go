@@ -32,19 +32,19 @@ type turn struct {
 
 // Open returns what the turns have cost, and then what summaries proved to cost, to compare with limits.
 func (c *Counted) Open(session string) (all []inbox.Uncharged) {
-	ledger, owed := c.ledger, []price.Line(nil)
+	ledger, owed := c.ledger, []inbox.Uncharged(nil)
 	ledger.guesses = slices.Clone(ledger.guesses)
 	for _, t := range c.turns {
 		l := t.line(c.Model)
 		l.Charged, l.SessionID, l.Models = t.Charged, session, t.Models
 		all = append(all, inbox.Uncharged{Line: l, Before: t.Before, GoesOn: !t.complete})
-		owed = slices.Concat(owed, ledger.addTurn(&t), t.others())
+		owed = append(owed, ledger.addTurn(&t)...)
 	}
 	for _, of := range owed {
 		if of.SessionID = session; of.Models == nil {
 			of.Models = []price.ByModel{{Model: of.Model, Amount: of.Amount}}
 		}
-		all = append(all, inbox.Uncharged{Line: of})
+		all = append(all, of)
 	}
 	return all
 }
@@ -119,14 +119,6 @@ func (t *turn) sum(parts []Part) {
 	}
 }
 
-// others returns the line of what was spent on prompts of no entry during an entry's turn.
-func (t *turn) others() []price.Line {
-	if len(t.other.Models) == 0 {
-		return nil
-	}
-	return []price.Line{t.other.line("")}
-}
-
 // late is how late the client may write a line, in milliseconds. A later line means that the clock was set back.
 const late = 60_000
 
@@ -180,7 +172,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 
 // book charges a turn up to its next part, and what summaries cost by then. rest says that the turn continues there.
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
-	owed := append(c.ledger.addTurn(t), t.others()...)
+	owed := c.ledger.addTurn(t)
 	l := t.line(c.Model)
 	l.At, l.Charged, l.SessionID, l.End = tx.Money().Now(), t.Charged, session, t.next.From
 	tx.Money().Book(session, inbox.Booking{
@@ -188,7 +180,7 @@ func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 	})
 	for _, of := range owed {
 		of.At, of.SessionID, of.End = l.At, session, l.End
-		tx.Money().Charge(of.Charged, of.Amount, of.JSON())
+		tx.Money().Charge(of.Charged, of.Amount, of.Before, of.JSON())
 	}
 }
 

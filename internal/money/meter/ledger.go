@@ -51,14 +51,18 @@ func (g *ledger) text() string {
 	return text
 }
 
-// addTurn adds what a turn has cost. If the turn has a total, it returns what summaries cost beyond their guesses.
-func (g *ledger) addTurn(t *turn) (owed []price.Line) {
+// addTurn adds what a turn has cost. It returns what summaries cost beyond their guesses, if the turn has a total, and what
+// was spent on prompts of no entry.
+func (g *ledger) addTurn(t *turn) (owed []inbox.Uncharged) {
 	for _, p := range t.parts {
 		g.add(t.Turn, p)
 		if p.Spent.ClientNanos > 0 {
 			owed = append(owed, g.owed(p.Spent.ClientNanos)...)
 			*g = ledger{}
 		}
+	}
+	if len(t.other.Models) > 0 {
+		owed = append(owed, inbox.Uncharged{Line: t.other.line(""), Before: t.other.Before})
 	}
 	return owed
 }
@@ -84,7 +88,7 @@ func (g *ledger) add(t inbox.Turn, p Part) {
 }
 
 // owed distributes over the guesses the part of the total beyond the charged sum. A smaller total takes nothing back.
-func (g *ledger) owed(total int64) (all []price.Line) {
+func (g *ledger) owed(total int64) (all []inbox.Uncharged) {
 	beyond, guessed := total-g.charged, int64(0)
 	for _, guess := range g.guesses {
 		guessed += guess.Nanos
@@ -96,7 +100,7 @@ func (g *ledger) owed(total int64) (all []price.Line) {
 		guess := of.Nanos
 		of.Nanos = min(beyond, int64(math.Round(float64(beyond)*(float64(guess)/float64(guessed)))))
 		beyond, guessed = beyond-of.Nanos, guessed-guess // the last one gets the rest
-		all = append(all, of)
+		all = append(all, inbox.Uncharged{Line: of})
 	}
 	return all
 }

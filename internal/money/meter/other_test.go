@@ -64,3 +64,23 @@ func TestASecondClient(t *testing.T) {
 		assert.Len(t, c.Open(session)[len(got)-1].Models, 2)
 	}
 }
+
+// What the second client spent before midnight counts towards no later day, in whatever turn of an entry.
+func TestASecondClientBeforeMidnight(t *testing.T) {
+	r := newRig(t)
+	const own, other = "008fd6b2-0000-4000-8000-000000000000", "0353ebeb-0000-4000-8000-000000000000"
+	midnight := time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
+	answer := func(id, parent string, at time.Time) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","timestamp":%q,"message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":100}},"uuid":%q}`, parent, at.Format(time.RFC3339), id, id)
+	}
+	r.write(
+		fmt.Sprintf(`{"promptId":%q,"type":"user","message":{"content":"a person"},"uuid":"p1"}`, other),
+		answer("p2", "p1", midnight.Add(-time.Hour)), answer("p3", "p1", midnight.Add(time.Hour)),
+	)
+	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
+	c, err := meter.CountTurns(s, midnight, "", "")
+	require.NoError(t, err)
+	of := c.Open(session)[1]
+	assert.EqualValues(t, 200, of.Tokens.Input)
+	assert.EqualValues(t, 100, of.Before.Tokens.Input)
+}
