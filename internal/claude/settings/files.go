@@ -28,7 +28,7 @@ const (
 func LinesPath(scope Scope, projectDir, homeDir, codexHome string) (string, error) {
 	switch {
 	case scope == Local:
-		return "", fmt.Errorf("Codex has no hooks of one person for one project: --scope is %s or %s", Project, User)
+		return "", fmt.Errorf("no hooks of one person for one project are known to Codex: --scope is %s or %s", Project, User)
 	case scope == Project:
 		return filepath.Join(projectDir, ".codex", "hooks.json"), nil
 	case codexHome == "" && homeDir == "":
