@@ -48,7 +48,7 @@ var actors = []actor{
 	}, true},
 	{"launcher, drain", true, launcher("drain"), func(r *rig, p *process) { r.refuses(p, 75, "this inbox already|"+with) }, true},
 	{"launcher, persist", true, launcher("persist"), func(r *rig, p *process) { r.refuses(p, 75, "this inbox already|"+with) }, true},
-	{"host", true, (*rig).hosted, func(r *rig, p *process) { r.refuses(p, 78, "this inbox already|"+with) }, true},
+	{"host", true, (*rig).hosted, func(r *rig, p *process) { r.refuses(p, 75, "this inbox already|"+with) }, true},
 	{"recover", false, func(r *rig) *process { return r.verb("recover", "--on-orphan", r.policy) }, func(r *rig, p *process) {
 		r.refuses(p, 1, with, "nothing was changed: end that session, or say --force")
 	}, true},
