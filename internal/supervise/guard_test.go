@@ -190,7 +190,7 @@ func TestQuestionOfAMuteClient(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, 1, strings.Count(string(events), "\n"), "%s", events)
 			s.id.Store("") // as attach has it
-			person, _ := attach(t, r, s)
+			person, leave := attach(t, r, s)
 			_, err = person.WriteString("y")
 			require.NoError(t, err)
 			require.Eventually(t, func() bool { return r.attach.TypedSince(s.awaits.Load().since) }, 5*time.Minute, time.Millisecond)
@@ -200,6 +200,8 @@ func TestQuestionOfAMuteClient(t *testing.T) {
 			v, err = box.View()
 			require.NoError(t, err)
 			assert.Nil(t, v.In("s1").Known().Asks, "it is answered, and the turn goes on")
+			s.id.Store("")
+			leave()
 		}
 	}
 }
