@@ -50,6 +50,10 @@ var boundsFiles = []string{
 	".meter-s1", ".run-x.json", ".exit-signal", ".consumer-mail", ".consumer-mail.lock", ".results.jsonl.1",
 }
 
+// lettersMemory is the most that a verb takes with 1,000,000 dead letters, in MiB: which of them are open takes an index
+// of all.
+const lettersMemory = 400
+
 // boundsVerbs are the words behind the command; "stop" is the hook.
 var boundsVerbs = []string{
 	"stop", "status", "peek", "results", "results zz99", "costs", "log", "log zz99", "metrics", "notify --stall 1s", "send x", "send --id new x",
@@ -82,11 +86,14 @@ func TestBounds(t *testing.T) {
 	}
 	for _, r := range all {
 		t.Run(r.file+" is "+spoilt[r.how].name, func(t *testing.T) {
-			dir := workedOn(t)
+			dir, most := workedOn(t), spoilt[r.how].memory
+			if spoilt[r.how].slow && r.file == ".dead-letter.jsonl" {
+				most = lettersMemory
+			}
 			for _, verb := range verbs {
 				spoilt[r.how].spoil(t, filepath.Join(dir, r.file))
 				took, memory, said := boundsRun(t, dir, verb)
-				assert.LessOrEqual(t, memory, spoilt[r.how].memory, "MiB of %s: %s", verb, said)
+				assert.LessOrEqual(t, memory, most, "MiB of %s: %s", verb, said)
 				assert.LessOrEqual(t, took, spoilt[r.how].time, "%s: %s", verb, said)
 			}
 		})
