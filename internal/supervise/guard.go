@@ -72,7 +72,7 @@ type lookout struct {
 	shown   time.Time // when the screen last began to ask
 	asks    bool      // the screen asked at the last check
 	noticer noticer
-	retries string // the error of the model's API that the client retried at the last check
+	retries string // what the sign says that the client retries
 }
 
 // guard watches a session until it is over, and ends it if it makes no progress.
@@ -111,7 +111,7 @@ func (r *run) guard(s *session) {
 		if line := l.noticer.notice(l.sight, l.text, s.worked.Load() || s.failed.Load(), time.Now()); line != "" {
 			r.Line(time.Now(), line)
 		}
-		if now := l.noticer.apiError(l.text); now != l.retries {
+		if now := l.noticer.apiError; now != l.retries {
 			l.retries = now
 			r.signSession(s.name(), now)
 		}
@@ -283,10 +283,12 @@ const promptless = 5 * time.Second
 // noticer reports what only the screen shows, or shows before any hook reports it.
 type noticer struct {
 	*client.Client
-	cause  string    // the error reported last, "" for none
-	idle   time.Time // when the prompt appeared, zero while it is not there
-	begun  bool      // a turn has begun
-	silent bool      // say nothing about a prompt
+	cause string // the error reported last, "" for none
+	// apiError is what the client retries on the screen, "" for nothing.
+	apiError string
+	idle     time.Time // when the prompt appeared, zero while it is not there
+	begun    bool      // a turn has begun
+	silent   bool      // say nothing about a prompt
 }
 
 // notice returns a line for the log about a screen, "" for none.
@@ -297,29 +299,23 @@ func (n *noticer) notice(sight screen.Sight, text string, worked bool, now time.
 	} else if n.idle.IsZero() {
 		n.idle, n.cause = now, ""
 	}
-	if retry, ok := n.Retrying(text); ok {
+	retry, ok := n.Retrying(text)
+	n.apiError = ""
+	if ok {
+		says := "says " + words.Brief(retry.Cause)
+		if retry.Cause == "API error" { // the client's own words
+			says = "answers with an error"
+		}
+		n.apiError = fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
 		if retry.Cause == n.cause {
 			return ""
 		}
 		n.cause = retry.Cause
-		return n.apiError(text)
+		return n.apiError
 	}
 	if n.silent || n.begun || n.idle.IsZero() || now.Sub(n.idle) < promptless {
 		return ""
 	}
 	n.silent = true
 	return "the session sits at its prompt, perhaps since it was given none: give the command something to begin with, as in " + n.Begin
-}
-
-// apiError returns the error of the model's API that the client is retrying, "" for none.
-func (n *noticer) apiError(text string) string {
-	retry, ok := n.Retrying(text)
-	if !ok {
-		return ""
-	}
-	says := "says " + words.Brief(retry.Cause)
-	if retry.Cause == "API error" { // the client's own words
-		says = "answers with an error"
-	}
-	return fmt.Sprintf("the model's API %s, try %s of %s", says, retry.Try, retry.Most)
 }
