@@ -26,10 +26,13 @@ func Rounds(few, many int) int {
 	return few
 }
 
-// Messages returns few, or many for the exhaustive rounds, or all where HEARTBEAT_LONG is "full", as .ci/run has it
-// with CI_FULL: each message of a fleet is a turn, and a thousand of them take a quarter of an hour.
+// Full reports whether what takes hours is to run, too: HEARTBEAT_LONG is "full", as .ci/run has it with CI_FULL.
+func Full() bool { return os.Getenv("HEARTBEAT_LONG") == "full" }
+
+// Messages returns few, or many for the exhaustive rounds, or all with [Full]: each message of a fleet is a turn, and
+// a thousand of them take a quarter of an hour.
 func Messages(few, many, all int) int {
-	if os.Getenv("HEARTBEAT_LONG") == "full" {
+	if Full() {
 		return all
 	}
 	return Rounds(few, many)

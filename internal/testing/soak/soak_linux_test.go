@@ -33,6 +33,7 @@ type world struct {
 	unit   *unit
 	box    *inbox.Inbox
 	sent   int
+	amid   int // restarts and kills that came while an entry was in flight
 }
 
 // TestWhatPasses has a launcher live through what passes by itself. It is always running or
@@ -45,8 +46,13 @@ func TestWhatPasses(t *testing.T) {
 	t.Logf("SOAK_SEED=%d", seed)
 	w := newWorld(t, seed)
 	lasts, whole := long.Rounds(8, 40), time.Duration(0)
-	if for_, err := time.ParseDuration(os.Getenv("SOAK_FOR")); err == nil { // such as 2h
-		whole, w.scale = for_, time.Minute
+	if for_, err := time.ParseDuration(os.Getenv("SOAK_FOR")); err == nil {
+		whole = for_
+	} else if long.Full() {
+		whole = 2 * time.Hour
+	}
+	if whole > 0 { // what passes takes its real time
+		w.scale = time.Minute
 	}
 	w.answered(2) // a person sees to it that a service begins
 	passes := w.passes()
@@ -56,12 +62,12 @@ func TestWhatPasses(t *testing.T) {
 		p := passes[n%len(passes)]
 		t.Logf("%s: %s", time.Since(began).Round(time.Millisecond), p.name)
 		p.come(w)
-		w.wait() // while it lasts
+		w.wait(max(1, p.lasts)) // while it lasts
 		if p.go_ != nil {
 			p.go_(w)
 		}
 		w.send(1)
-		w.wait()
+		w.wait(1)
 		require.NoError(t, w.unit.failed, w.unit.said.tail())
 	}
 	w.settled()
@@ -121,31 +127,32 @@ func (w *world) send(n int) {
 	}
 }
 
-// wait lets what has come last for a part of the scale.
-func (w *world) wait() {
-	time.Sleep(time.Duration(w.random.Int64N(int64(w.scale))))
+// wait lets what has come last for a part of so many scales.
+func (w *world) wait(scales int) {
+	time.Sleep(time.Duration(w.random.Int64N(int64(scales) * int64(w.scale))))
 }
 
 // pass is something that comes, lasts and goes.
 type pass struct {
-	name string
-	come func(w *world)
-	go_  func(w *world)
+	name  string
+	come  func(w *world)
+	go_   func(w *world)
+	lasts int // at most so many scales, 0 for one
 }
 
 func (w *world) passes() []pass {
 	all := []pass{
-		{"the client is updated", rename("bin/claude", "bin/.claude"), rename("bin/.claude", "bin/claude")},
-		{"the client crashes at its start", (*world).crash, func(w *world) { _ = os.Remove(w.path(crashFile)) }},
-		{"the service is restarted", func(w *world) { w.unit.restart() }, nil},
-		{"the client is killed", (*world).killClient, nil},
-		{"the launcher is killed", func(w *world) { w.unit.signal(syscall.SIGKILL) }, nil},
-		{"descriptors are short", descriptors(9), descriptors(4096)},
+		{"the client is updated", (*world).update, rename("bin/.claude", "bin/claude"), 1},
+		{"the client crashes at its start", (*world).crash, func(w *world) { _ = os.Remove(w.path(crashFile)) }, 2},
+		{"the service is restarted", func(w *world) { w.awaitWork(); w.unit.restart() }, nil, 1},
+		{"the client is killed", func(w *world) { w.awaitWork(); w.killClient() }, nil, 1},
+		{"the launcher is killed", func(w *world) { w.awaitWork(); w.unit.signal(syscall.SIGKILL) }, nil, 1},
+		{"descriptors are short", descriptors(9), descriptors(4096), 1},
 	}
 	if w.mounted() {
 		all = append(all,
-			pass{"TMPDIR is full", fill("tmp/ballast"), empty("tmp/ballast")},
-			pass{"the inbox's disk is full", fill("project/work/ballast"), empty("project/work/ballast")})
+			pass{"TMPDIR is full", fill("tmp/ballast"), empty("tmp/ballast"), 1},
+			pass{"the inbox's disk is full", fill("project/work/ballast"), empty("project/work/ballast"), 1})
 	} else {
 		w.t.Log("no disk is full here: only root mounts one")
 	}
@@ -157,9 +164,27 @@ func rename(from, to string) func(*world) {
 	return func(w *world) { require.NoError(w.t, os.Rename(w.path(from), w.path(to))) }
 }
 
+// update has the session that runs die while its client is replaced.
+func (w *world) update() {
+	rename("bin/claude", "bin/.claude")(w)
+	w.killClient()
+}
+
 func (w *world) crash() {
 	require.NoError(w.t, os.WriteFile(w.path(crashFile), nil, 0o600))
 	w.killClient()
+}
+
+// awaitWork waits until an entry is in flight, or all are answered already.
+func (w *world) awaitWork() {
+	for limit := time.Now().Add(10 * time.Minute); len(w.answers()) < w.sent; time.Sleep(time.Millisecond) {
+		if _, err := os.Lstat(filepath.Join(w.box.Dir(), ".in-flight")); err == nil {
+			w.amid++
+			return
+		}
+		require.NoError(w.t, w.unit.failed, w.unit.said.tail())
+		require.True(w.t, time.Now().Before(limit), "no entry is delivered: %s", w.unit.said.tail())
+	}
 }
 
 func (w *world) killClient() {
@@ -199,7 +224,6 @@ func empty(name string) func(*world) {
 
 // answered waits until so many entries are, and returns how often each of them is.
 func (w *world) answered(most int) (answers map[string]int) {
-	answers = map[string]int{}
 	limit, before := time.Now().Add(10*time.Minute), 0
 	for len(answers) < most {
 		if len(answers) > before { // it goes on
@@ -208,19 +232,26 @@ func (w *world) answered(most int) (answers map[string]int) {
 		require.NoError(w.t, w.unit.failed, w.unit.said.tail())
 		require.True(w.t, time.Now().Before(limit), "%d of %d are answered: %s", len(answers), most, w.unit.said.tail())
 		time.Sleep(200 * time.Millisecond)
-		clear(answers)
-		w.each(w.box.ResultsPath(), func(line map[string]any) {
-			id, _ := line["id"].(string)
-			answers[id]++
-			assert.Equal(w.t, "did "+id, line["reply"])
-		})
+		answers = w.answers()
 	}
 	return answers
+}
+
+// answers is how often each entry is answered.
+func (w *world) answers() map[string]int {
+	all := map[string]int{}
+	w.each(w.box.ResultsPath(), func(line map[string]any) {
+		id, _ := line["id"].(string)
+		all[id]++
+		assert.Equal(w.t, "did "+id, line["reply"])
+	})
+	return all
 }
 
 // settled waits until everything is answered, and checks what became of it.
 func (w *world) settled() {
 	answers := w.answered(w.sent)
+	w.t.Logf("%d entries, %d restarts and kills amid one", w.sent, w.amid)
 	for id, n := range answers {
 		assert.Equal(w.t, 1, n, "answers to %s", id)
 	}
