@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -16,6 +18,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/launch"
+	"heartbeat/internal/supervise"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -28,7 +31,7 @@ type askFlags struct {
 	noSession bool
 }
 
-const exitSetUp = 78 // the exit status if somebody has to set something up first, as in heartbeat-launch
+const exitLater, exitSetUp = 75, 78 // as in heartbeat-launch: it passes by itself; somebody has to set something up first
 
 var askVerb = cli.Verb{
 	Name:  "ask",
@@ -54,9 +57,9 @@ and the outcome is what became of the prompt by then. At a terminal one line sho
 meanwhile what the command waits for.
 
 Exit status: 0 answered; 3 it became a dead letter; 124 the timeout passed;
-75 no session took the prompt, run it again later; 78 somebody has to do something
-first, also if a command or the folder is missing; 128+n signal n ended it; 1
-otherwise, also if the prompt could not be sent.`,
+75 no session took the prompt, or there is no room for it: run it again later;
+78 somebody has to do something first, also if a command or the folder is missing;
+128+n signal n ended it; 1 otherwise.`,
 	Example: `git log -1 -p | heartbeat ask --id "review-$SHA" --timeout 20m > review.md
 heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 	Build: func(f *pflag.FlagSet) cli.Action {
@@ -128,20 +131,20 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 		return err
 	}
 	if err := makeFolder(o.Inbox, s); err != nil {
-		return fmt.Errorf("ask: %w", err)
+		return asLauncher(fmt.Errorf("ask: %w", err))
 	}
 	box, err := o.Open()
 	if err != nil {
-		return err
+		return asLauncher(err)
 	}
 	if !f.Changed("timeout") || o.timeout <= 0 {
 		if err := waitsForItself(box, "it", "use heartbeat send without --wait"); err != nil {
-			return fmt.Errorf("ask: %w", err)
+			return asLauncher(fmt.Errorf("ask: %w", err))
 		}
 	}
 	receipts, err := box.AppendAll(context.Background(), messages, time.Duration(o.settle))
 	if err != nil {
-		return fmt.Errorf("ask: %w", err)
+		return asLauncher(fmt.Errorf("ask: %w", err))
 	}
 	r := receipts[0]
 	s.Warn(r.Warnings)
@@ -162,6 +165,16 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	return errors.Join(o.printWaited(s, now, false), err)
 }
 
+// asLauncher gives what keeps a prompt from being sent the exit status with which a launcher ends for it.
+func asLauncher(err error) error {
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return cli.Status(exitSetUp, err)
+	} else if supervise.ReasonOf(err) != supervise.SetUp {
+		return cli.Status(exitLater, err)
+	}
+	return err
+}
+
 // conclude sets the outcome. Unless it is an answer, the error also quotes the last words of the sessions.
 func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWorker) error {
 	id := words.Line(now.ID)
@@ -173,7 +186,7 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 	case errors.Is(err, errNobodyTook):
 		now.Outcome, now.Found = outcomeUnknown, whereIs(box, now.ID)
 		status := cli.ExitError
-		if s := w.report.Exit; s == exitSetUp || s == 75 { // the launcher's own words tell who must act
+		if s := w.report.Exit; s == exitSetUp || s == exitLater { // the launcher's own words tell who must act
 			status = s
 		}
 		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.lastWords(), whyOf(box, w)))

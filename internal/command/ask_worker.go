@@ -143,7 +143,7 @@ func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) err
 	}
 	dir, err := os.MkdirTemp("", "heartbeat-ask-")
 	if err != nil {
-		return cli.Status(75, fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR, and run it again", err))
+		return cli.Status(exitLater, fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR, and run it again", err))
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // only this user can write there
 	report := filepath.Join(dir, "report.json")
@@ -159,9 +159,10 @@ func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) err
 		if ctx.Err() != nil {
 			return nil // nothing was to be started any more
 		}
-		return cli.Status(75, fmt.Errorf("ask: start %s: %w: run it again", program, err))
+		return cli.Status(exitLater, fmt.Errorf("ask: start %s: %w: run it again", program, err))
 	}
-	_ = cmd.Wait() // the report has the outcome
+	_ = cmd.Wait() // the report has the outcome, or if there was no room for it the status
+	w.report.Exit = cmd.ProcessState.ExitCode()
 	if text, err := disk.ReadGiven(report, maxAskReport); err == nil {
 		_ = json.Unmarshal(text, &w.report) // a truncated report counts as none
 	}
