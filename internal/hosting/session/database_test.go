@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os/exec"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -23,13 +24,15 @@ func (r *rig) messages(id string) (n int) {
 	return n
 }
 
-// A database that somebody else holds locked ends no session, and gets what it lacks once
-// it is free. The report says what it lacks, whoever makes it.
+// A database that somebody else holds locked, in the full rounds for ten minutes, ends no
+// session, and gets what it lacks once it is free. The report says what it lacks, whoever
+// makes it.
 func TestDatabaseLocked(t *testing.T) {
 	for name, kill := range map[string]string{"host": "", "finisher": "ended"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, "hello")
+			r.inRealTime()
 			db, err := sql.Open("sqlite", r.Config.DBPath)
 			require.NoError(t, err)
 			db.SetMaxOpenConns(1)
@@ -48,10 +51,11 @@ func TestDatabaseLocked(t *testing.T) {
 			assert.Regexp(t, `the transcript cannot be written to the guild's table.*tried again \(`, fmt.Sprint(r.report()["warnings"]))
 			assert.NotNil(t, r.state().Guardian, "which waits for the table")
 
+			r.lasts(10 * time.Minute)
 			_, err = db.Exec("COMMIT")
 			require.NoError(t, err)
 			require.NoError(t, db.Close())
-			r.alone()
+			r.brought()
 			assert.Equal(t, 1, r.messages("ses-1"), "nobody had to run a command")
 			assert.Nil(t, r.state().Guardian)
 		})

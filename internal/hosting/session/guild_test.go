@@ -3,6 +3,7 @@ package session_test
 import (
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -61,10 +62,12 @@ func (r *rig) applied(g *guild.Program) {
 	r.isClean()
 }
 
-// A guild that is gone gets everything once it is back.
+// A guild that is gone, in the full rounds for an hour, gets everything once it is back, and
+// nobody has to run a command.
 func TestGuildGone(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "hello")
+	r.inRealTime()
 	g, err := guild.Launch(guild.Options{State: r.path("guild")})
 	require.NoError(t, err)
 	t.Cleanup(g.Kill)
@@ -73,8 +76,35 @@ func TestGuildGone(t *testing.T) {
 	r.Config.GuildToolURL = g.URL()
 	r.endWhileReporting()
 	assert.FileExists(t, r.path("dlq/ses-1.json"))
+	r.lasts(time.Hour)
 	require.NoError(t, g.Start())
+	r.brought()
+	all, err := g.Sessions()
+	require.NoError(t, err)
+	assert.Equal(t, 1, all["ses-1"].Record.Applied)
+	assert.NoFileExists(t, r.path("dlq/ses-1.json"))
 	r.applied(g)
+}
+
+// inRealTime has the session's guardian try as often as it does where hours are to run.
+func (r *rig) inRealTime() {
+	if long.Full() {
+		r.Again = session.Defaults().Again
+	}
+}
+
+// lasts lets a fault last for so long there, and otherwise not at all.
+func (r *rig) lasts(d time.Duration) {
+	if long.Full() {
+		time.Sleep(d)
+	}
+}
+
+// brought waits until the guardian has brought everything and ended.
+func (r *rig) brought() {
+	over := time.Now()
+	r.alone()
+	r.t.Logf("everything has arrived %v after the fault was over", time.Since(over).Round(time.Millisecond))
 }
 
 // endWhileReporting hosts the session, and has its host try no longer to report the end.
