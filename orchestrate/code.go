@@ -169,61 +169,59 @@ func (r standstill) still(why error) standstill {
 	return standstill{why.Error(), time.Now()}
 }
 
-// Resting returns why and since when a run rests until a person accepts its code, or is stuck because its last step
-// failed. why is "" for any other run.
-func Resting(box *inbox.Inbox, r *run.Run) (why string, stuck bool, since time.Time) {
-	l, err := (&Bridge{Box: box, Run: r}).loadLedger()
+// Standstill returns why and since when a run goes no further by itself. A stuck run can take no step, or, if stopped,
+// takes none by itself; others rest until their code is accepted. idle: no entry of the inbox waits or is in flight.
+func (b *Bridge) Standstill(idle bool) (why string, since time.Time, stuck, stopped bool) {
+	l, err := b.loadLedger()
 	switch {
 	case err != nil:
-		return err.Error(), true, since
-	case l.Stuck.Why != "" && !l.Done:
-		return l.Stuck.Why, true, l.Stuck.Since
+		return err.Error(), since, true, false
+	case l.Done:
+		return "", since, false, false
+	case l.Stuck.Why != "":
+		return l.Stuck.Why, l.Stuck.Since, true, false
+	case l.Rests.Why != "":
+		return l.Rests.Why, l.Rests.Since, false, false
+	case l.Guard != "":
+		return cli.GuardHint(l.Guard, l.outOfSteps()), since, true, true
 	}
-	return l.Rests.Why, false, l.Rests.Since
+	why, since = b.left(l, idle)
+	return why, since, why != "", why != ""
 }
 
-// Stopped returns why a run that can take steps needs a person: it was stopped, or no result of an effect will come.
-// why is "" for any other run, and for a run that rests.
-func (b *Bridge) Stopped() (why string, since time.Time) {
-	l, err := b.loadLedger()
-	if err != nil || l.Done || l.Rests.Why != "" || l.Stuck.Why != "" {
-		return "", since
-	}
-	if l.Guard != "" {
-		return cli.GuardHint(l.Guard, l.outOfSteps()), since
-	}
+// left returns why a run that can take steps needs a person: no result of an effect will come, or nobody takes a step.
+func (b *Bridge) left(l *ledger, idle bool) (why string, since time.Time) {
 	st, err := b.Run.State()
 	if err != nil {
 		return "", since
 	}
+	var entries, moves []string
 	for _, w := range l.Wants {
+		if st.Effect(w.Effect) != run.Requested {
+			continue
+		}
 		a := l.Effects[w.Effect]
-		switch {
-		case st.Effect(w.Effect) != run.Requested:
-		case b.handedOver(w.Effect, false):
-			if i, err := disk.StatName(answerPath(b.Box, b.Run, w.Effect)); err == nil {
-				since = time.Unix(0, i.Mtime)
-			}
-		case a.Over != "" && !b.waits(a.Entry):
+		if a.Over != "" && !b.handedOver(w.Effect, false) && !b.waits(a.Entry) {
 			requeue := words.Shell("heartbeat", "dead-letter", "requeue", "--inbox", b.Box.Path(), a.Entry)
 			return "effect " + w.Effect + ": " + a.Over + ": heartbeat result hands its result over, and `" + requeue + "` asks again", a.Since
 		}
+		idle = idle && w.Kind != kindBreakpoint
+		entries, moves = append(entries, a.Entry), append(moves, answerPath(b.Box, b.Run, w.Effect))
+		if w.Until.After(since) {
+			since = w.Until
+		}
 	}
-	if !since.IsZero() && time.Since(since) > untaken && b.idle() {
-		return "it has results, and nobody takes its steps: `" + words.Shell("heartbeat", "run", "resume", "--inbox", b.Box.Path(), b.Run.Dir()) + "` takes one, and --run has the launcher or the hook do so", since
+	for _, path := range append(moves, filepath.Join(b.Run.Dir(), "journal"), ledgerPath(b.Box, b.Run), filepath.Join(b.Box.Dir(), inbox.JournalName)) {
+		if i, err := disk.StatName(path); err == nil && i.Mtime > since.UnixNano() {
+			since = time.Unix(0, i.Mtime)
+		}
 	}
-	return "", time.Time{}
+	if !idle || time.Since(since) <= untaken || Stepping(b.Box, []string{b.Run.Dir()}) || b.waits(append(entries, l.Finish.Entry, l.Failure.Entry)...) {
+		return "", since
+	}
+	once := words.Shell("heartbeat", "orchestrate", "--once", "--inbox", b.Box.Path(), "--run", b.Run.Dir())
+	return "it could go on, and nobody takes its steps: `" + once + "` takes one, and --run has the launcher or the hook do so", since
 }
 
-// untaken is how long a result may wait for a step while nothing else is done: a hook or launcher takes one at once.
+// untaken is how long a run may wait for a step while nothing else is done: a hook or launcher takes one at once.
 const untaken = time.Minute
-
-// idle reports whether nothing waits in the inbox or is in flight, and nobody takes a step.
-func (b *Bridge) idle() bool {
-	v, err := b.Box.View()
-	if err != nil {
-		return false
-	}
-	next, err := v.Next(1)
-	return errors.Join(err, v.Close()) == nil && len(next) == 0 && v.InFlight() == nil && !Stepping(b.Box, []string{b.Run.Dir()})
-}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
@@ -111,9 +112,10 @@ func (b *Bridge) entryStates(ids ...string) (map[string]entryState, error) {
 	return states, err
 }
 
-func (b *Bridge) waits(id string) bool {
-	states, err := b.entryStates(id)
-	return err == nil && states[id].waits()
+// waits reports whether one of these entries waits to be delivered or answered.
+func (b *Bridge) waits(ids ...string) bool {
+	states, err := b.entryStates(ids...)
+	return err == nil && slices.ContainsFunc(ids, func(id string) bool { return id != "" && states[id].waits() })
 }
 
 func (b *Bridge) reply(id string) (reply string, err error) {

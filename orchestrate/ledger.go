@@ -93,7 +93,7 @@ func Stepping(box *inbox.Inbox, dirs []string) bool {
 func lockPath(ledger string) string { return ledger + ".lock" }
 
 // readLedger reads a ledger that was made here. The error matches [fs.ErrNotExist] if there is none, and
-// [errStrange] if the file was made elsewhere or is not a ledger.
+// [errForeign] if the file was made elsewhere or is not a ledger.
 func readLedger(path string) (*ledger, error) {
 	text, err := disk.ReadState(path, maxLedger)
 	if err != nil {

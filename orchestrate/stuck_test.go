@@ -4,12 +4,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"heartbeat/inbox"
+	"heartbeat/internal/testing/agent"
+	"heartbeat/internal/testing/stuck"
 )
 
 // A run that can take no step is named wherever a person looks, and no longer once it can.
@@ -168,10 +173,8 @@ func TestNobodyTakesItsSteps(t *testing.T) {
 	says("result", queued, "--text", "by hand")
 	says("cancel", "--all")
 	assert.NotContains(t, says("status"), "nobody takes its steps", "somebody may be about to")
-	kept := r.ledger() + ".result-" + strings.TrimPrefix(queued, "r1/")
-	then := time.Now().Add(-2 * time.Minute)
-	require.NoError(t, os.Chtimes(kept, then, then))
-	assert.Contains(t, says("status"), "the run r1 needs a person since "+then.Format(time.DateTime)+": it has results, and nobody takes its steps: `heartbeat run resume --inbox "+r.inbox+" "+r.run+"`")
+	then := r.rested()
+	assert.Contains(t, says("status"), "the run r1 needs a person since "+then.Format(time.DateTime)+": it could go on, and nobody takes its steps: `heartbeat orchestrate --once --inbox "+r.inbox+" --run "+r.run+"`")
 	other := says("send", "something else")
 	assert.NotContains(t, says("status"), "nobody takes its steps", "a session comes: "+other)
 	says("cancel", "--all")
@@ -191,4 +194,75 @@ func TestPrintedEnd(t *testing.T) {
 	out, err = r.heartbeat("run", "status", "--inbox", r.inbox)
 	require.NoError(t, err, out)
 	assert.Contains(t, out, "1 iteration;")
+}
+
+// rested has the run and its inbox be as they are for two minutes.
+func (r *runRig) rested() time.Time {
+	r.t.Helper()
+	then := time.Now().Add(-2 * time.Minute)
+	kept, err := filepath.Glob(r.ledger() + ".result-*")
+	require.NoError(r.t, err)
+	state, err := filepath.Glob(filepath.Join(filepath.Dir(r.inbox), inbox.JournalName)) // nothing has been in some inboxes
+	require.NoError(r.t, err)
+	for _, path := range append(slices.Concat(kept, state), r.ledger(), filepath.Join(r.run, "journal")) {
+		require.NoError(r.t, os.Chtimes(path, then, then))
+	}
+	return then
+}
+
+// drains has a session work off the inbox that nothing has told of the run.
+func (r *runRig) drains() {
+	r.t.Helper()
+	a := &agent.Agent{
+		Hook: []string{r.hook, "--inbox", r.inbox}, Env: append(os.Environ(), "CLAUDE_PID="), Answer: r.obey,
+		Transcript: filepath.Join(r.t.TempDir(), "transcript.jsonl"),
+	}
+	require.NoError(r.t, a.Run(r.t.Context(), "begin"))
+}
+
+// Whatever it is that a run could go on with, a person hears of it where nobody takes its steps, in the same words
+// everywhere, and no longer once somebody does.
+func TestNobodyDrivesItOn(t *testing.T) {
+	const one = `export async function process(inputs, ctx) { await ctx.task(agent, {q:'a'}); return 1; }`
+	for name, c := range map[string]struct {
+		process string
+		bring   func(r *runRig)
+	}{
+		"its result was posted past the inbox": {one, func(r *runRig) {
+			_, effect, _ := strings.Cut(r.step().Queued[0], "/")
+			r.babysit("task:post", r.run, effect, "--status", "ok", "--value-inline", `1`, "--json")
+		}},
+		"its sleep is over": {`export async function process(inputs, ctx) {
+  await ctx.sleepUntil('2100-01-01T00:00:00Z'); await ctx.task(agent, {q:'a'}); return 1; }`, func(r *runRig) {
+			require.Empty(r.t, r.step().Queued)
+			r.edit(func(l map[string]any) { l["wants"].([]any)[0].(map[string]any)["until"] = time.Now().Add(-time.Hour) })
+		}},
+		"its failure was looked at": {`export async function process(inputs, ctx) { throw new Error('broken'); }`, func(r *runRig) {
+			r.step()
+			r.drains()
+		}},
+		"it is completed, and nobody asked for its proof": {`export async function process(inputs, ctx) { return 1; }`, func(r *runRig) {
+			r.step()
+			r.drains()
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := newRunRig(t, c.process)
+			look := stuck.Look{Inbox: r.inbox, Project: r.dir, Scratch: filepath.Join(r.dir, "told"), Verb: func(verb string, args ...string) string {
+				out, _ := r.heartbeat(append([]string{verb, "--inbox", r.inbox}, args...)...)
+				return out
+			}}
+			c.bring(r)
+			_, err := r.heartbeat("cancel", "--inbox", r.inbox, "--all")
+			require.NoError(t, err)
+			assert.NotContains(t, look.Verb("status"), "run r1", "somebody may be about to")
+			r.rested()
+			want := stuck.Seen{Kind: "run-stuck", State: "run stuck", Says: "the run r1 needs a person since .*: it could go on, and nobody takes its steps: "}
+			assert.Empty(t, look.Missing(want))
+			out, err := r.heartbeat("orchestrate", "--once", "--run", r.run, "--inbox", r.inbox, "--babysitter", r.babysitter)
+			require.NoError(t, err, out)
+			r.rested()
+			assert.True(t, look.Over(want), look.Verb("status"))
+		})
+	}
 }

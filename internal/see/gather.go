@@ -47,7 +47,7 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 	if f.Unreadable != nil {
 		return f
 	}
-	f.Held, f.Still = Questions(box), StandsStill(f)
+	f.Held, f.Still = Questions(box, !f.Works()), StandsStill(f)
 	f.outcomes = [2]disk.Info{fileState(box.DeadLetterPath()), fileState(box.ResultsPath())}
 	if last.outcomes == f.outcomes && last.Letters.Open != nil {
 		f.Letters = last.Letters // to count them, both files must be read
@@ -157,8 +157,8 @@ func SignOf(box *inbox.Inbox) []string {
 }
 
 // Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, they cannot
-// be read, or they take no further step by themselves.
-func Questions(box *inbox.Inbox) (all []Question) {
+// be read, or they take no further step by themselves. idle says that no entry waits or is in flight.
+func Questions(box *inbox.Inbox, idle bool) (all []Question) {
 	driven, _, _ := orchestrate.Driven(box) // a ledger that is not ours names no run of ours
 	for _, of := range driven {
 		if of.Done {
@@ -169,17 +169,14 @@ func Questions(box *inbox.Inbox) (all []Question) {
 			all = append(all, Question{Run: filepath.Base(of.Dir), Question: err.Error(), Stuck: true, Dir: of.Dir})
 			continue
 		}
-		rests, stuck, since := orchestrate.Resting(box, r)
-		b := orchestrate.Bridge{Box: box, Run: r}
+		b, q := orchestrate.Bridge{Box: box, Run: r}, Question{Run: r.ID(), Dir: r.Dir()}
+		q.Question, q.Since, q.Stuck, q.Stopped = b.Standstill(idle)
 		held, err := b.Questions()
-		if err != nil && !stuck {
-			rests, stuck, since = err.Error(), true, time.Time{}
+		if err != nil && !q.Stuck {
+			q.Question, q.Since, q.Stuck = err.Error(), time.Time{}, true
 		}
-		if rests != "" {
-			all = append(all, Question{Run: r.ID(), Question: rests, Stuck: stuck, Dir: r.Dir(), Since: since})
-		}
-		if why, since := b.Stopped(); why != "" {
-			all = append(all, Question{Run: r.ID(), Question: why, Stuck: true, Stopped: true, Dir: r.Dir(), Since: since})
+		if q.Question != "" {
+			all = append(all, q)
 		}
 		for _, h := range held {
 			all = append(all, Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Dir: r.Dir(), Since: h.Since})
