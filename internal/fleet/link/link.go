@@ -241,25 +241,38 @@ func (c *Conn) disconnected(t *Target, nc *nats.Conn, err error) {
 		text += ": " + reason(err)
 	}
 	text += ": it is tried again for ever"
-	switch isRefused := err != nil && isAuth(err); {
-	case isRefused && (t.Creds != "" || t.NKey != "" || c.server != nil):
-		text += ", and new credentials in the same file count"
-	case isRefused: // the password of a URL or a context
-		text += " with the same password: if that has changed, end this process and start it anew"
+	if err != nil && isAuth(err) {
+		c.unexplained.Store(nil)
+		text += c.remedy(t)
 	}
 	c.options.Say(text)
 }
 
+// remedy returns, for the end of a sentence, what lets a refused user in again.
+func (c *Conn) remedy(t *Target) string {
+	if t.Creds != "" || t.NKey != "" || c.server != nil {
+		return ", and new credentials in the same file count"
+	}
+	// the password of a URL or a context
+	return " with the same password: if that has changed, end this process and start it anew"
+}
+
 // explainAway says, once while the server is away, why a new connection fails, if a person has to mend that. The
-// library has no callback for it.
+// library has no callback for it. A server does not tell a user who is removed from its configuration why it ends the
+// connection.
 func (c *Conn) explainAway(t *Target) {
 	nc := c.unexplained.Load()
-	if nc == nil || nc.LastError() == nil || isAuth(nc.LastError()) { // disconnected explains the last
+	if nc == nil || nc.LastError() == nil {
 		return
 	}
-	if why := notConnected(t, nc.LastError()); errors.As(why, new(final)) {
+	isRefused := isAuth(nc.LastError())
+	if why := notConnected(t, nc.LastError()); errors.As(why, new(final)) && !(isRefused && c.server != nil) { // whose token is read again
 		c.unexplained.Store(nil)
-		c.options.Say(why.Error() + ": it is tried again for ever")
+		text := why.Error() + ": it is tried again for ever"
+		if isRefused {
+			text += c.remedy(t)
+		}
+		c.options.Say(text)
 	}
 }
 

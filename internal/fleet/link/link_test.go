@@ -234,6 +234,21 @@ func TestAPasswordThatChanges(t *testing.T) {
 	assert.NotContains(t, told.text(), "same file")
 }
 
+// A server that is reloaded ends the connection of a user who is no longer in its configuration, and does not say why.
+func TestAUserWhoIsRemoved(t *testing.T) {
+	key, _ := newUser(t)
+	s := fleet.Start(t, users(t, key))
+	var told said
+	c := connect(t, &Flags{Server: strings.Replace(s.URL(), "://", "://u:geheim@", 1)}, Options{Say: told.say})
+	was := []*server.User{{Username: "u", Password: "geheim"}}
+	s.Reload(t, func(o *server.Options) { o.Users = []*server.User{{Username: "other", Password: "geheim"}} })
+	require.Eventually(t, func() bool { return strings.Contains(told.text(), "Authorization Violation") }, 5*time.Minute, time.Millisecond)
+	assert.Contains(t, told.text(), "end this process and start it anew")
+	s.Reload(t, func(o *server.Options) { o.Users = was })
+	require.Eventually(t, func() bool { return c.Connected() }, 5*time.Minute, time.Millisecond)
+	assert.Equal(t, 1, strings.Count(told.text(), "Authorization Violation"), told.text())
+}
+
 // What is wrong on the server is said once each and waited for; what is wrong here is not.
 func TestPatiently(t *testing.T) {
 	s := fleet.Start(t)
