@@ -1,6 +1,7 @@
 package nodes
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"os"
@@ -21,6 +22,7 @@ type node struct {
 	t       *testing.T
 	name    string
 	program string
+	later   string // the program once it was stopped, or ""
 	config  string
 	port    int
 	log     string
@@ -32,9 +34,11 @@ type node struct {
 // startNodes runs a cluster of nats-server processes.
 func startNodes(t *testing.T, size int) []*node {
 	dir := t.TempDir()
-	program := filepath.Join(dir, "nats-server")
-	out, err := exec.Command("go", "build", "-o", program, "github.com/nats-io/nats-server/v2").CombinedOutput()
-	require.NoError(t, err, string(out))
+	program, later := filepath.Join(dir, "nats-server"), ""
+	command(t, "go", "build", "-o", program, "github.com/nats-io/nats-server/v2")
+	if other := filepath.Join(os.Getenv(otherVariable), "nats-server"); filepath.IsAbs(other) && exec.Command(other, "--version").Run() == nil {
+		program, later = other, program
+	}
 	var routes []string
 	routed := make([]int, size)
 	for i := range size {
@@ -43,16 +47,19 @@ func startNodes(t *testing.T, size int) []*node {
 	}
 	nodes := make([]*node, size)
 	for i := range nodes {
-		n := &node{t: t, name: fmt.Sprint("node-", i+1), program: program, port: fleet.FreePort()}
+		n := &node{t: t, name: fmt.Sprint("node-", i+1), program: program, later: later, port: fleet.FreePort()}
 		n.config, n.log = filepath.Join(dir, n.name+".conf"), filepath.Join(dir, n.name+".log")
 		// Without no_advertise clients would learn the way past the proxies.
-		require.NoError(t, os.WriteFile(n.config, fmt.Appendf(nil, `
+		text := fmt.Sprintf(`
 server_name: %s
 listen: 127.0.0.1:%d
 log_file: %q
 jetstream { store_dir: %q, sync_interval: always }
-cluster { name: test, listen: 127.0.0.1:%d, no_advertise: true, routes: [%s] }
-`, n.name, n.port, n.log, filepath.Join(dir, n.name), routed[i], strings.Join(routes, ", ")), 0o600))
+`, n.name, n.port, n.log, filepath.Join(dir, n.name))
+		if size > 1 {
+			text += fmt.Sprintf("cluster { name: test, listen: 127.0.0.1:%d, no_advertise: true, routes: [%s] }\n", routed[i], strings.Join(routes, ", "))
+		}
+		require.NoError(t, os.WriteFile(n.config, []byte(text), 0o600))
 		nodes[i] = n
 		n.start()
 		t.Cleanup(n.kill)
@@ -75,8 +82,11 @@ func (n *node) start() {
 
 func (n *node) kill() { n.end(syscall.SIGKILL) }
 
-// stop ends the node in order, as an update of it does.
-func (n *node) stop() { n.end(syscall.SIGTERM) }
+// update ends the node in order, to start as the later program if there is one.
+func (n *node) update() {
+	n.end(syscall.SIGTERM)
+	n.program = cmp.Or(n.later, n.program)
+}
 
 func (n *node) end(sig syscall.Signal) {
 	_ = n.cmd.Process.Signal(sig) // it may have ended

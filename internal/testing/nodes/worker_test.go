@@ -15,21 +15,21 @@ import (
 	"heartbeat/internal/testing/fleet"
 )
 
-// otherVariable names the folder of another build's commands, for a rolling upgrade.
-const otherVariable = "NODES_OTHER"
-
 // worker is an agent, which reaches each node through a proxy of its own.
 type worker struct {
 	t       *testing.T
 	name    string
 	inbox   string
+	builds  []string // the folders of its commands, of which each start takes the next
+	starts  int
+	clock   string // how far its clock is ahead
 	proxies []*fleet.Proxy
 	agent   *fleet.Agent
 	meant   bool // its end is
 }
 
-func newWorker(t *testing.T, name string, nodes []*node) *worker {
-	a := &worker{t: t, name: name, inbox: filepath.Join(t.TempDir(), name, "inbox.jsonl")}
+func newWorker(t *testing.T, name string, nodes []*node, clock string, builds ...string) *worker {
+	a := &worker{t: t, name: name, inbox: filepath.Join(t.TempDir(), name, "inbox.jsonl"), clock: clock, builds: builds}
 	require.NoError(t, os.Mkdir(filepath.Dir(a.inbox), 0o700))
 	for _, n := range nodes {
 		a.proxies = append(a.proxies, fleet.NewProxy(t, n.address()))
@@ -50,30 +50,26 @@ func (a *worker) start() {
 	}
 	args := append([]string{"--slots", "2", "--drain-on", "TERM"}, fleet.Session...)
 	a.meant = false
-	if other := os.Getenv(otherVariable); other != "" { // every second start is of the other build
-		first, rest, _ := strings.Cut(os.Getenv("PATH"), string(os.PathListSeparator))
-		if first == other {
-			a.t.Setenv("PATH", rest)
-		} else {
-			a.t.Setenv("PATH", other+string(os.PathListSeparator)+os.Getenv("PATH"))
-		}
-	}
-	a.agent = fleet.StartAgent(a.t, strings.Join(urls, ","), a.name, a.inbox, nil, args...)
+	path := os.Getenv("PATH")
+	build := a.builds[a.starts%len(a.builds)]
+	a.starts++
+	a.t.Setenv("PATH", build+string(os.PathListSeparator)+path)
+	a.agent = fleet.StartAgent(a.t, strings.Join(urls, ","), a.name, a.inbox, []string{clockVariable + "=" + a.clock}, args...)
+	a.t.Setenv("PATH", path)
 }
 
-// kill kills the agent, and its launcher if that is asked for.
-func (a *worker) kill(launcher bool) {
+// kill kills the agent, and its launcher if that is asked for. It reports whether there was one.
+func (a *worker) kill(launcher bool) bool {
 	a.meant = true
 	_ = a.agent.Process.Kill() // it may have ended
 	<-a.agent.Done
 	raw, err := os.ReadFile(filepath.Join(filepath.Dir(a.inbox), ".launch-lock"))
 	if err != nil || !launcher {
-		return
+		return false
 	}
 	first, _, _ := strings.Cut(string(raw), "\n")
-	if pid, err := strconv.Atoi(first); err == nil && strings.HasPrefix(machine.Name(pid), "heartbeat-launc") {
-		_ = syscall.Kill(pid, syscall.SIGKILL)
-	}
+	pid, err := strconv.Atoi(first)
+	return err == nil && strings.HasPrefix(machine.Name(pid), "heartbeat-launc") && syscall.Kill(pid, syscall.SIGKILL) == nil
 }
 
 // update ends the agent in order, as a new release does, and starts it again.
