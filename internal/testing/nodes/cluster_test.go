@@ -49,7 +49,7 @@ func client() {
 		if err != nil {
 			return err.Error() // which is no answer
 		}
-		time.Sleep(50 * time.Millisecond) // the work
+		time.Sleep(500 * time.Millisecond) // the work
 		return "did " + text
 	}))
 }
