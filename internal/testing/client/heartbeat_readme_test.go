@@ -35,6 +35,27 @@ func TestHeartbeatReadme(t *testing.T) {
 	assert.NoFileExists(t, filepath.Join(agent, "queue", ".in-flight"))
 }
 
+// A fleet on one machine works as its page says, where only the folder is trusted that the
+// page has a person trust.
+func TestHeartbeatFleetPage(t *testing.T) {
+	w := workspace(t, Find(t), func(r model.Request) model.Reply { return model.Text("This answers " + asked(r.UserText)) })
+	first := w.firstRun()
+	first["projects"] = map[string]any{filepath.Join(w.Home, "work", "one"): map[string]any{"hasTrustDialogAccepted": true}}
+	w.writeJSON(filepath.Join(w.Home, ".claude.json"), first)
+
+	cmd, err := docs.FollowFleet(minutes(t), "../../..", w.Home, w.binary, filepath.Dir(natsCommand(t)))
+	require.NoError(t, err)
+	cmd.Env = w.environ(cmd.Env)
+	combined, err := cmd.CombinedOutput()
+	out := string(combined)
+	require.NoError(t, err, out)
+	rest, found := out, false
+	for _, want := range docs.FleetSaid {
+		_, rest, found = strings.Cut(rest, want)
+		require.True(t, found, "%q is not in its place in\n%s", want, out)
+	}
+}
+
 // asked is the last line that is not the client's own: an entry's whole text, in the README.
 func asked(said string) (last string) {
 	for line := range strings.Lines(said) {

@@ -55,6 +55,50 @@ func Follow(ctx context.Context, root, home, claude string) (*exec.Cmd, error) {
 	return cmd, err
 }
 
+// FleetSaid is what the commands of [FollowFleet] print, in this order, with a client that
+// answers "This answers " and the text.
+var FleetSaid = []string{
+	"made stream WORK (messages of work.>)", "This answers Name a star.\n", "cats\n", "nothing waits: the stream is empty\n",
+	"\tcats\tanswered\t", "This answers Name three cats.\n", "the agent ended with 143\n",
+}
+
+var shellBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// FollowFleet is a shell that runs the commands of "On one machine" in docs/fleet.md, with
+// those of bin: the agent of the first block stays while the second one is typed.
+func FollowFleet(ctx context.Context, root, home, claude, bin string) (*exec.Cmd, error) {
+	page, err := os.ReadFile(filepath.Join(root, "docs", "fleet.md"))
+	if err != nil {
+		return nil, err
+	}
+	_, below, _ := strings.Cut(string(page), "\n## On one machine\n")
+	here, _, _ := strings.Cut(below, "\n#")
+	blocks := shellBlock.FindAllStringSubmatch(here, -1)
+	if len(blocks) != 2 {
+		return nil, fmt.Errorf("docs/fleet.md: On one machine has %d blocks of commands instead of 2", len(blocks))
+	}
+	setup, agent, _ := strings.Cut(strings.TrimSpace(blocks[0][1]), "heartbeat-nats agent")
+	// A person reads the reply once it is there, and looks when the agent has settled the
+	// message, which comes after the reply.
+	answered := `heartbeat-nats send --embed ~/nats --subject work.review --id cats --wait "Name three cats." >/dev/null
+until heartbeat-nats status --embed ~/nats | grep -q "nothing waits"; do :; done
+`
+	second := strings.Replace(blocks[1][1], "heartbeat-nats status", answered+"heartbeat-nats status", 1)
+	script := "set -eEuo pipefail\ntrap 'echo \"failed: $BASH_COMMAND\"; cat agent.log' ERR\n" +
+		setup + "\nheartbeat-nats agent" + agent + " >agent.log 2>&1 &\n" + second + "kill %1\nwait %1 || echo \"the agent ended with $?\"\n" +
+		`kill "$(sed -E 's/.*"pid":([0-9]+).*/\1/' ~/nats/server.json)"`
+	cmd := exec.CommandContext(ctx, "bash", "-mc", script)
+	cmd.Dir, cmd.WaitDelay = filepath.Join(home, "work"), time.Minute // what it left behind may hold its output
+	env, err := environment(home, claude)
+	for i, v := range env {
+		if path, is := strings.CutPrefix(v, "PATH="); is {
+			env[i] = "PATH=" + bin + string(filepath.ListSeparator) + path
+		}
+	}
+	cmd.Env = env
+	return cmd, errors.Join(err, os.Mkdir(cmd.Dir, 0o700))
+}
+
 // environment is a new user's, with what stands in for others on its PATH.
 func environment(home, claude string) ([]string, error) {
 	goCommand, err := exec.LookPath("go")
