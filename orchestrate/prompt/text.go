@@ -116,8 +116,8 @@ func (e Effect) program(w *writer) {
 	if limit := words.Milliseconds(spec.Get("timeoutMs").Num); limit > 0 {
 		w.line("Give it ", limit.String(), ".")
 	}
-	if spec.Get("env").Exists() {
-		w.line("Set the environment variables that the task file has under ", e.Kind, ".env.")
+	if env := spec.Get("env"); env.IsObject() { // the values may be secrets, and the text is kept in many places
+		w.line("Set the environment variables that the task file has under ", e.Kind, ".env: ", cut(env.Get("@keys").Raw, 2000), ".")
 	}
 	if status := spec.Get("expectedExitCode"); e.Kind == "shell" && status.Type == gjson.Number {
 		w.line("It is expected to end with status ", name(status.Raw), ".")
