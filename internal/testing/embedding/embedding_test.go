@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,9 +33,14 @@ func run(t *testing.T, dir, name string, args ...string) string {
 	return string(out)
 }
 
-// A program of another module builds without a network, and works.
+// A program of another module builds without a network, and works. It links no more modules
+// than the queue itself needs.
 func TestAnotherModule(t *testing.T) {
-	assert.Equal(t, "job-1: Tom, Kit and Ada\n", run(t, filepath.Join(root(t), "testdata/embedding"), "go", "run", "."))
+	dir := filepath.Join(root(t), "testdata/embedding")
+	assert.Equal(t, "job-1: Tom, Kit and Ada\n", run(t, dir, "go", "run", "."))
+	modules := strings.Fields(run(t, dir, "go", "list", "-deps", "-f", "{{with .Module}}{{if not .Main}}{{.Path}}{{end}}{{end}}", "."))
+	slices.Sort(modules)
+	assert.Equal(t, []string{"github.com/fsnotify/fsnotify", "github.com/natefinch/atomic", "golang.org/x/sys", "heartbeat"}, slices.Compact(modules))
 }
 
 // copied is this tree, committed, in another place.
