@@ -12,13 +12,14 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
 )
 
 // TestMain runs the tests, or in a child one of these commands on the inbox that its first argument names.
 func TestMain(m *testing.M) {
-	inbox.TestOnlyTrustAll = true // TestOnlyWhatWasWrittenHereCounts covers the rest
+	machine.TestOnlyTrustAll = true // TestOnlyWhatWasWrittenHereCounts covers the rest
 	crash.EveryNth = long.Rounds(20, 1)
 	crash.Main(m, map[string]func() int{
 		"hold":    command(holdLock),

@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/money/price"
 )
 
@@ -167,17 +168,13 @@ func (t *Tx) readCursor() (int64, error) {
 // foreignSuffix ends the name of a state file that was moved away because it was not written here.
 const foreignSuffix = ".foreign"
 
-// TestOnlyTrustAll makes every state file count as written here. Only tests set it, since their files are
-// made by hand or by a model of a power loss.
-var TestOnlyTrustAll bool
-
 // writtenHere reports whether the journal was written in this very directory. A repository can bring any file, but
 // cannot choose a file's identity or the nanoseconds of its time. A copy that keeps the times counts as written here.
 //
 // Without a journal, only the inbox and the files of heartbeat-rs are known.
 func (t *Tx) writtenHere() bool {
 	st := &t.st
-	if TestOnlyTrustAll || st.Lock != "" && st.Lock == t.lockID || exact(st.LockMtime) && st.LockMtime == t.lockMtime {
+	if machine.TestOnlyTrustAll || st.Lock != "" && st.Lock == t.lockID || exact(st.LockMtime) && st.LockMtime == t.lockMtime {
 		return true
 	}
 	if t.file == nil || st.SeenFile == "" {

@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/money/price"
 )
 
@@ -191,8 +192,8 @@ func TestForgedCosts(t *testing.T) {
 		require.NoError(t, err)
 		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(elsewhere), name), b, 0o600))
 	}
-	inbox.TestOnlyTrustAll = false
-	t.Cleanup(func() { inbox.TestOnlyTrustAll = true })
+	machine.TestOnlyTrustAll = false
+	t.Cleanup(func() { machine.TestOnlyTrustAll = true })
 	forged := open(t, elsewhere)
 	look := func() {
 		v, err := forged.View()

@@ -11,13 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/machine"
 )
 
 // strict trusts only state that was written here.
 func strict(t *testing.T) {
 	t.Helper()
-	inbox.TestOnlyTrustAll = false
-	t.Cleanup(func() { inbox.TestOnlyTrustAll = true })
+	machine.TestOnlyTrustAll = false
+	t.Cleanup(func() { machine.TestOnlyTrustAll = true })
 }
 
 const forged = `{"entry_id":"e","id":"job-1","start_offset":0,"end_offset":4,"attempt":1,"acknowledged_at":"2026-01-01T00:00:00Z","reply":"forged"}` + "\n"

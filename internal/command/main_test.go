@@ -5,17 +5,17 @@ import (
 	"strings"
 	"testing"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/hook/runs"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
 	"heartbeat/internal/testing/script"
 )
 
 // TestMain makes the test binary the command itself where a script runs it.
 func TestMain(m *testing.M) {
-	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
+	machine.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	programs := script.Programs(hook.Main)
 	programs["heartbeat"], programs["heartbeat-stop"] = Main, hook.Main
 	programs[guardian.Name] = Main

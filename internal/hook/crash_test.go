@@ -26,7 +26,7 @@ import (
 func init() {
 	crash.Dispatch(map[string]func() int{"command": func() int {
 		var said bytes.Buffer
-		inbox.TestOnlyTrustAll = true // a crash's state is examined in a copy
+		machine.TestOnlyTrustAll = true // a crash's state is examined in a copy
 		endWhenBroken()
 		status := anyCommand(os.Args[1:], cli.Streams{Command: hook.CommandName, In: os.Stdin, Out: promisingWriter{os.Stdout}, Err: io.MultiWriter(os.Stderr, &said)})
 		if status == cli.ExitOK && !saysNothingChanged(said.String()) {

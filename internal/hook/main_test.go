@@ -6,11 +6,11 @@ import (
 	"strings"
 	"testing"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/command"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/hook/runs"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
 	"heartbeat/internal/testing/script"
@@ -18,7 +18,7 @@ import (
 
 // TestMain makes the test binary the command itself where a script runs it.
 func TestMain(m *testing.M) {
-	inbox.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
+	machine.TestOnlyTrustAll = os.Getenv("STRICT") == "" // scripts write state by hand
 	crash.EveryNth = long.Rounds(40, 1)
 	script.Main(m, map[string]func(){"heartbeat": command.Main, "heartbeat-stop": hook.Main})
 }

@@ -22,6 +22,10 @@ var TestOnlyBootID string
 // TestOnlyUnread as [TestOnlyBootID] means a boot ID that cannot be read.
 const TestOnlyUnread = "-"
 
+// TestOnlyTrustAll makes every state file of an inbox count as written on this machine. Only tests set it,
+// since their files are made by hand or by a model of a power loss.
+var TestOnlyTrustAll bool
+
 // unread begins a [BootID] that stands for an unreadable one.
 const unread = "unread-"
 

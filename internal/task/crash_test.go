@@ -12,13 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/machine"
 	"heartbeat/internal/task"
 	"heartbeat/internal/testing/crash"
 	recovery "heartbeat/recover"
 )
 
 func TestMain(m *testing.M) {
-	inbox.TestOnlyTrustAll = true // a power loss leaves copies
+	machine.TestOnlyTrustAll = true // a power loss leaves copies
 	crash.Main(m, map[string]func() int{"say": sayInChild})
 }
 

@@ -11,7 +11,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/machine"
@@ -24,7 +23,7 @@ func TestMain(m *testing.M) {
 
 // hostChild is a host up to the start of its client, in the folder that it is given.
 func hostChild() int {
-	inbox.TestOnlyTrustAll = true
+	machine.TestOnlyTrustAll = true
 	dir, ctx := os.Args[1], context.Background()
 	q, err := Open(options(dir))
 	if err == nil {
@@ -49,7 +48,7 @@ func hostChild() int {
 
 // hookChild is a hook with these arguments.
 func hookChild() int {
-	inbox.TestOnlyTrustAll = true
+	machine.TestOnlyTrustAll = true
 	return hook.Run(os.Args[1:], cli.Streams{Command: hook.CommandName, In: os.Stdin, Out: printed{}, Err: os.Stderr})
 }
 
@@ -63,7 +62,7 @@ func (printed) Write(b []byte) (int, error) {
 
 // settleChild decides about what a dead host's client left.
 func settleChild() int {
-	inbox.TestOnlyTrustAll = true
+	machine.TestOnlyTrustAll = true
 	q, err := Open(options(os.Args[1]))
 	if err == nil {
 		_, err = q.Settle(context.Background(), Exit{})
@@ -124,8 +123,8 @@ func afterPowerLoss(check func(*testing.T, crash.Crash)) func(*testing.T, crash.
 
 // trust lets a copy be looked at, which is not where it was written.
 func trust(t *testing.T) {
-	inbox.TestOnlyTrustAll = true
-	t.Cleanup(func() { inbox.TestOnlyTrustAll = false })
+	machine.TestOnlyTrustAll = true
+	t.Cleanup(func() { machine.TestOnlyTrustAll = false })
 }
 
 // TestKilledHost kills the host at each call before its client runs: nobody has got the

@@ -104,3 +104,11 @@ func TestTransactionMethods(t *testing.T) {
 	require.NoError(t, err)
 	assert.LessOrEqual(t, strings.Count(string(out), "\nfunc (t *Tx) "), most)
 }
+
+// TestNothingForTests refuses a switch for tests in the queue's own package, which programs of other modules use.
+func TestNothingForTests(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "doc", "-short", "heartbeat/inbox").Output()
+	require.NoError(t, err)
+	require.Contains(t, string(out), "func Open(")
+	assert.NotContains(t, string(out), "TestOnly")
+}
