@@ -65,14 +65,11 @@ func (f *Flight) SameClient() bool {
 	return f.inSession()
 }
 
-// isClient reports whether the asker's client is the very process that got the entry. The id alone proves nothing,
-// because in containers it is often 1.
+// isClient reports whether the asker's client is the very process that got the entry, or names itself nowhere. The id
+// alone proves nothing, because in containers it is often 1.
 func (f *Flight) isClient() bool {
 	pid := f.by.Client.PID
-	if pid == 0 && f.PID == 0 {
-		return true // a client that names itself nowhere
-	}
-	return pid == f.PID && f.ProcessStart != 0 && f.Life() == machine.Alive
+	return pid == f.PID && (pid == 0 || f.ProcessStart != 0 && f.Life() == machine.Alive)
 }
 
 func (f *Flight) inSession() bool { return f.by.Stop.SessionID == f.Entry.SessionID }
@@ -133,8 +130,11 @@ func (f *Flight) ofOneProcess() (seen agent.Delivery, known bool) {
 
 // Woke reports whether the transcript shows that the text woke the session: in the turn with this id, or in any if it
 // is empty.
-func (f *Flight) Woke(promptID string) bool {
-	return agent.Delivery{Path: f.Transcript, Size: max(0, f.TranscriptSize), Text: f.Handed(f.Entry)}.Seen().Woke(promptID)
+func (f *Flight) Woke(promptID string) bool { return f.wake().Asked(promptID) }
+
+// wake returns the entry as the prompt that the client makes of a text that wakes it, to search for in the transcript.
+func (f *Flight) wake() claude.Prompted {
+	return claude.Prompted{Path: f.Transcript, Size: max(0, f.TranscriptSize), Text: f.Handed(f.Entry), Wakes: true}
 }
 
 // prompt returns the entry as the session's prompt, to search for in the transcript. A bound delivery names its own
@@ -199,6 +199,8 @@ func (f *Flight) finished() (reply string, finished bool) {
 		if seen, known := f.sinceStart(); known || f.IsBound() {
 			return seen.Finished()
 		}
+	} else if f.Woken && f.Token != "" { // without it another delivery's text may be the same
+		return f.wake().Finished()
 	} else if seen, known := f.ofOneProcess(); known {
 		return seen.Seen().Finished()
 	}

@@ -76,10 +76,9 @@ func Settle(tx *inbox.Tx, a Asker, sight Sight) (Report, error) {
 	}
 	ours := s.d.Verdict == nil // else the verdict decided, and not the failure
 	if ours {
-		report.Failure = s.failure
-	}
-	if s.Overcome && ours {
-		return report, nil // a session has continued since
+		if report.Failure = s.failure; s.Overcome {
+			return report, nil // a session has continued since
+		}
 	}
 	return report, HoldDelivery(tx, s.failure, ours)
 }
@@ -182,10 +181,7 @@ type Report struct {
 }
 
 func reportOf(d *inbox.Delivery, a Action) Report {
-	return Report{
-		Action: a, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset, End: d.EndOffset,
-		Attempt: d.Attempt, Session: d.SessionID,
-	}
+	return Report{Action: a, EntryID: d.EntryID, ID: d.ID(), Start: d.StartOffset, End: d.EndOffset, Attempt: d.Attempt, Session: d.SessionID}
 }
 
 // String returns the report as one sentence.

@@ -114,7 +114,9 @@ func (f *Flight) meansForWoken() StopMeaning {
 	case !f.Bound && f.inSession() && in.PromptID != "" && f.Woke(in.PromptID):
 		return TurnEnded // the hook missed the announcement
 	case !f.Bound && f.SameClient():
-		return Pending
+		if _, finished := f.finished(); !finished { // else no hook saw its turn, as when the session got another wiring
+			return Pending
+		}
 	}
 	return f.leftBehind()
 }

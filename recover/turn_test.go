@@ -155,6 +155,16 @@ func TestStopMeans(t *testing.T) {
 		"woken, the turn before":     {with(woken, func(m *moment) { m.Bound, m.stop.PromptID = true, "before" }), Pending},
 		"woken, announcement missed": {with(woken, announced), TurnEnded},
 		"woken, not taken up":        {woken, Pending},
+		"woken, its turn unseen": {with(woken, func(m *moment) {
+			announced(m)
+			m.lines += answer("did it")
+			m.stop.PromptID = "later"
+		}), Pending},
+		"woken, its end unseen": {with(woken, func(m *moment) {
+			announced(m)
+			m.lines += answer("did it") + line(`"type":"system","subtype":"stop_hook_summary","hookCount":2,"hookInfos":[],"hookErrors":[],"preventedContinuation":false`)
+			m.stop.PromptID = "later"
+		}), WentOn},
 		"woken, another client":      {with(woken, func(m *moment) { m.stop.SessionID = "z" }), LeftBehind},
 		"woken, then another prompt": {with(woken, func(m *moment) { m.Bound = true }), WentOn},
 

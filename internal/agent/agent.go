@@ -107,8 +107,6 @@ type Seen interface {
 	// Failed reports whether an API error ended the text's turn that the client reports to no hook. name and message are
 	// in Claude Code's terms; at is zero if unknown.
 	Failed() (at time.Time, name, message string, failed bool)
-	// Woke reports whether the text woke the session: in the turn with this id, or in any turn for "".
-	Woke(promptID string) bool
 }
 
 // Seen returns what the transcript shows of the delivery.

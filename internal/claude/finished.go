@@ -81,12 +81,14 @@ func Interrupted(path, promptID string, from int64) (interrupted bool) {
 	return err == nil && promptID != "" && interrupted
 }
 
-// Prompted is the text with which a client was started as its prompt, and where the transcript may show it.
+// Prompted is a text that became a prompt, and where the transcript may show it: a client was started with it, or it woke
+// the session.
 type Prompted struct {
 	Path     string // of the session's transcript
-	Size     int64  // of the transcript before that start, in bytes
+	Size     int64  // of the transcript before that, in bytes
 	Text     string
 	PromptID string // the prompt that the client made of the text, empty if unknown
+	Wakes    bool   // the text woke the session: see [IsWakePrompt]
 }
 
 // Asked reports whether the transcript shows the text as the prompt with this id, or as any prompt if promptID is
@@ -111,12 +113,15 @@ func (p Prompted) each(f func(*flat.Members)) error {
 	return Delivery{Path: p.Path, Size: p.Size}.each(func(l *flat.Members, _ int64) { f(l) })
 }
 
-// matches recognises the prompt with exactly this text.
+// matches recognises the prompt with exactly this text, or the one that passes it on.
 func (p Prompted) matches(l *flat.Members, promptID string) bool {
-	if !isPrompt(l) || promptID != "" && l.String("promptId") != promptID {
+	if l.String("type") != "user" || promptID != "" && l.String("promptId") != promptID {
 		return false
 	}
 	content := l.Value("message").Get("content")
+	if p.Wakes {
+		return IsWakePrompt(content.Text(), p.Text)
+	}
 	blocks := content.Items()
-	return content.IsString() && content.Text() == p.Text || len(blocks) == 1 && blocks[0].Get("text").Text() == p.Text
+	return isPrompt(l) && (content.IsString() && content.Text() == p.Text || len(blocks) == 1 && blocks[0].Get("text").Text() == p.Text)
 }

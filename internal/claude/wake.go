@@ -4,8 +4,6 @@ import (
 	"strings"
 	"time"
 	"unicode/utf16"
-
-	"heartbeat/internal/flat"
 )
 
 // MaxWake is the longest text, in UTF-16 units, that may wake a session. From one of more than 100,000 the client cuts the
@@ -47,15 +45,3 @@ func IsWakePrompt(prompt, text string) bool {
 
 // Failed returns false, because the client reports API errors to a hook.
 func (Delivery) Failed() (at time.Time, name, message string, failed bool) { return }
-
-// Woke reports whether the transcript shows that the text woke the session: in the turn with this prompt_id, or in any
-// turn if promptID is empty.
-func (d Delivery) Woke(promptID string) bool {
-	woke := false
-	err := d.each(func(l *flat.Members, _ int64) {
-		if l.String("type") == "user" && (promptID == "" || l.String("promptId") == promptID) {
-			woke = woke || IsWakePrompt(l.Value("message").Get("content").Text(), d.Text)
-		}
-	})
-	return err == nil && woke
-}

@@ -110,9 +110,6 @@ func (d Delivery) Finished() (reply string, finished bool) {
 // Silent returns false, because the client names no earlier reply.
 func (d Delivery) Silent() bool { return false }
 
-// Woke returns false, because the client wakes no session.
-func (d Delivery) Woke(string) bool { return false }
-
 // Failed reports whether the rollout shows that an API error ended the text's turn, when, and under the name that
 // [failureOf] gives the error. The client reports API errors to no hook.
 func (d Delivery) Failed() (at time.Time, name, message string, failed bool) {
