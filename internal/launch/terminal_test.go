@@ -66,6 +66,22 @@ func TestSizeOfTheFlagStays(t *testing.T) {
 	s.Prints("11 22\r\n\r\n11 22")
 }
 
+// A client that has no shell above it would wait for an fg for ever once it got ctrl-z, however the
+// terminal says that key. A job of a shell gets it.
+func TestNobodySuspendsTheLeader(t *testing.T) {
+	s := sit(t, "heartbeat-launch", "--", "sh", "-c", "stty raw -echo; echo ready; head -c 4 | od -An -c; echo over")
+	s.Prints("ready")
+	s.Types("a\x1ab\x1b[122;5uc\x1b[122;133u\x1b[27;5;122~z")
+	s.Prints("a   b   c   z")
+	s.Leaves(0)
+
+	s = sit(t, "heartbeat-launch", "--", "bash", "--norc", "-ic", "set -m; sh -c 'stty raw -echo; echo ready; head -c 1 | od -An -c'; true")
+	s.Prints("ready")
+	s.Types("\x1a")
+	s.Prints("032")
+	s.Leaves(0)
+}
+
 // Keys go to the session that runs: here 200 in one process, one after the other.
 func TestKeysGoToTheirSession(t *testing.T) {
 	t.Parallel()

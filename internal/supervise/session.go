@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"cmp"
 	"io"
 	"slices"
 	"sync"
@@ -68,12 +69,7 @@ func (s *session) end(v verdict) {
 }
 
 // ended returns why the launcher ended the session, the zero verdict if it did not.
-func (s *session) ended() verdict {
-	if why := s.why.Load(); why != nil {
-		return *why
-	}
-	return verdict{}
-}
+func (s *session) ended() verdict { return *cmp.Or(s.why.Load(), &verdict{}) }
 
 func (s *session) sight() screen.Sight { return s.client.Recognise(s.screen.Text()) }
 

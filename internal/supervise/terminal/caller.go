@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -186,12 +187,20 @@ type typist struct{ s *session }
 
 // Write implements [io.Writer]. Once the session begins to end, the typist takes everything and types nothing.
 func (t typist) Write(b []byte) (int, error) {
+	front, err := unix.IoctlGetInt(int(t.s.ptmx.Fd()), unix.TIOCGPGRP)
+	if leader, gone := unix.Getsid(front); err == nil && gone == nil && front == leader {
+		b = suspend.ReplaceAllLiteral(b, nil)
+	}
 	t.s.typing.keys(b, time.Now())
 	if t.s.deaf.Load() {
 		return len(b), nil
 	}
 	return t.s.ptmx.Write(b)
 }
+
+// suspend is ctrl-z, also as the kitty keyboard (with its locks) and XTerm encode it. A client in front would leave its
+// screen and wait for the fg of a shell, which it does not have.
+var suspend = regexp.MustCompile(`\x1a|\x1b\[(122;(5|69|133|197)u|27;5;122~)`)
 
 // linger waits, after the terminal shows the session's end, until the person has stopped typing, so
 // that no shell gets the rest.

@@ -126,7 +126,7 @@ func Find(o Options) (path string, err error) {
 	if strings.Contains(name, "/") {
 		return checkProgram(o.Dir, name)
 	}
-	denied := error(nil)
+	denied := fmt.Errorf("%w: %s is in no directory of PATH", ErrNotFound, name)
 	for _, dir := range filepath.SplitList(Variable(o.Env, "PATH")) {
 		path, err := checkProgram(o.Dir, filepath.Join(cmp.Or(dir, "."), name))
 		switch {
@@ -134,14 +134,11 @@ func Find(o Options) (path string, err error) {
 			return path, nil
 		case err == nil:
 			return "./" + path, nil
-		case errors.Is(err, ErrCannotRun) && denied == nil:
+		case errors.Is(err, ErrCannotRun) && errors.Is(denied, ErrNotFound):
 			denied = err
 		}
 	}
-	if denied != nil {
-		return "", denied
-	}
-	return "", fmt.Errorf("%w: %s is in no directory of PATH", ErrNotFound, name)
+	return "", denied
 }
 
 // checkDir returns an error if no process can work in dir.
