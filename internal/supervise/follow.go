@@ -1,13 +1,16 @@
 package supervise
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 )
 
@@ -120,6 +123,8 @@ func (f *follower) poll() {
 	text := ""
 	if err != nil {
 		text = "look at the inbox: " + err.Error()
+	} else if err = disk.MayWrite(f.box.Dir(), inbox.LockName); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		text = fmt.Sprintf("nothing can be delivered or acknowledged: write to %s: %v", f.box.Dir(), err)
 	}
 	if text != f.trouble && text != "" {
 		f.say(time.Now(), text)
