@@ -259,15 +259,10 @@ func (o *initFlags) ignore(s cli.Streams) error {
 		return err
 	case o.made.Folder:
 		return disk.Publish(path, []byte(ignoring), false)
-	case inWorkTree(o.dir):
+	case launch.WorkTree(o.dir) != "":
 		s.Note("the folder was there and stays as it is: if git does not ignore it yet, echo '*' > %s", words.Shell(path))
 	}
 	return nil
-}
-
-func inWorkTree(dir string) bool {
-	there, _ := disk.Exists(filepath.Join(dir, ".git"))
-	return there || dir != filepath.Dir(dir) && inWorkTree(filepath.Dir(dir))
 }
 
 // report prints which checks are not ok, and what to type next.

@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/consumer"
+	"heartbeat/internal/disk"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
@@ -79,11 +80,30 @@ func (l *launcher) run(taken *signals.Caught) int {
 // CheckForeign returns an error if an inbox came with a repository: somebody else wrote it, and would instruct the
 // agent. A person then has to name the inbox; finding it is not enough.
 func CheckForeign(path string) error {
-	dir, name := filepath.Split(path)
-	if exec.Command("git", "-C", dir, "ls-files", "--error-unmatch", "--", name).Run() == nil {
+	root := WorkTree(filepath.Dir(path))
+	name, err := filepath.Rel(root, path)
+	if root == "" || err != nil {
+		return nil
+	}
+	// A folder in a clone can pass for a bare repository of its own, whose config names commands.
+	git := exec.Command("git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "--git-dir", filepath.Join(root, ".git"), "--work-tree", root,
+		"ls-files", "--error-unmatch", "--", name)
+	if git.Dir = root; git.Run() == nil {
 		return fmt.Errorf("%s came with the repository, since git tracks it: look into it, and if it is to be worked through name it with --inbox", path)
 	}
 	return nil
+}
+
+// WorkTree returns the root of git's work tree that a folder is in, "" for none.
+func WorkTree(dir string) string {
+	for ; ; dir = filepath.Dir(dir) {
+		if there, _ := disk.Exists(filepath.Join(dir, ".git")); there {
+			return dir
+		}
+		if dir == filepath.Dir(dir) {
+			return ""
+		}
+	}
 }
 
 func (l *launcher) command() (terminal.Outcome, error) {
