@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/check"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/hook"
@@ -57,8 +58,9 @@ var checkVerb = cli.Verb{
 	IDs:   entryIDs,
 	Short: "run an entry's check by hand, and say what it would decide",
 	Long: `Run the check that an entry has to pass, as the hook does after its turn, and say what it
-would decide. Nothing is changed. The commands are those of the hook that the project's
-settings wire to the inbox, or those that the flags name.
+would decide. Nothing is changed. The commands are those that the flags name, or else those of
+the hook that the settings of the project wire to the inbox, once you have trusted its
+folder in Claude Code.
 
 Exit status: 0 it passes; 1 it does not, or there is none; 75 it could not be run;
 128+n signal n ended it.`,
@@ -97,7 +99,7 @@ func (o *checkFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 		err = fmt.Errorf("%s has none", words.Line(entry))
 	}
 	if err != nil {
-		return fmt.Errorf("check: %w, as far as %s wires the hook to %s: name the command with --check or --check-named", err, words.Line(o.project), words.Line(box.Path()))
+		return fmt.Errorf("check: %w, as far as %s is trusted and wires the hook to %s: name the command with --check or --check-named", err, words.Line(o.project), words.Line(box.Path()))
 	}
 	ctx, stop := endOnSignal()
 	defer stop()
@@ -163,9 +165,15 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 	return t, metadata, nil
 }
 
-// wiredChecks returns the checks of the Stop hook that a project's settings wire to the inbox, or else the given ones.
+// wiredChecks returns the checks of the Stop hook that a project's settings wire to the inbox, or else the given ones. A
+// repository can bring settings, so those count only where the client would run what they name.
 func wiredChecks(box *inbox.Inbox, project string, otherwise *check.Set) *check.Set {
-	for _, file := range settings.FilesOf(os.Environ(), project) {
+	in := doctor.Input{Project: project, Environ: os.Environ()}
+	in.Home, _ = os.UserHomeDir() // "" if there is none
+	if !doctor.Trusted(in) {
+		return otherwise
+	}
+	for _, file := range settings.FilesOf(in.Environ, project) {
 		for _, found := range file.Loaded().Hooks {
 			var h hook.Flags
 			f := h.Set()

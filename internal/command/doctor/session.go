@@ -66,16 +66,31 @@ func trust(e *examination) string {
 	case a.err != nil:
 		return e.unseen("make that file readable, or see whether claude itself starts", a.err)
 	}
-	unknown := fmt.Sprintf("%s does not know %s", a.path, e.Project)
-	for _, dir := range trustedBy(e.Project) {
-		switch project := a.content.Get("projects." + gjson.Escape(dir)); {
-		case project.Get("hasTrustDialogAccepted").Type == gjson.True:
-			return fmt.Sprintf("%s is trusted (projects[%q] in %s)", e.Project, dir, a.path)
-		case project.Exists():
+	by, unknown := a.trusts(e.Project)
+	if by != "" {
+		return fmt.Sprintf("%s is trusted (projects[%q] in %s)", e.Project, by, a.path)
+	}
+	return e.fail(fix, "%s: %s", unknown, held)
+}
+
+// Trusted reports whether a person has trusted a project, so that the client runs the commands in its settings.
+func Trusted(in Input) bool {
+	by, _ := readAccount(in).trusts(in.Project)
+	return by != ""
+}
+
+// trusts returns the folder whose trust covers a project, or "" and why there is none.
+func (a account) trusts(project string) (by, unknown string) {
+	unknown = fmt.Sprintf("%s does not know %s", a.path, project)
+	for _, dir := range trustedBy(project) {
+		switch of := a.content.Get("projects." + gjson.Escape(dir)); {
+		case of.Get("hasTrustDialogAccepted").Type == gjson.True:
+			return dir, ""
+		case of.Exists():
 			unknown = fmt.Sprintf("projects[%q].hasTrustDialogAccepted is not true in %s", dir, a.path)
 		}
 	}
-	return e.fail(fix, "%s: %s", unknown, held)
+	return "", unknown
 }
 
 // trustedBy returns the folders whose trust covers a project: the project, its parents up to the root of its git
