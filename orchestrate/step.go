@@ -32,6 +32,9 @@ func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	return report, err
 }
 
+// ErrNoTime is the cause with which a hook ends a step that takes longer than the hook has.
+var ErrNoTime = errors.New("its hook has no more time for it")
+
 // StepAnew takes a step that runs the process even if nothing has happened since its last run: its code has changed.
 func (b *Bridge) StepAnew(ctx context.Context) (Report, error) {
 	return b.underLock(ctx, stepWait, func(s *step, ctx context.Context) error {
@@ -87,7 +90,7 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 		l.Guard, l.Rests = s.report.Guard, s.rests
 	}
 	switch {
-	case ctx.Err() != nil: // the step was ended on purpose
+	case ctx.Err() != nil && !errors.Is(err, ErrNoTime): // the step was ended on purpose
 	case err != nil:
 		if _, unread := b.Run.State(); unread == nil { // else everybody who reads the run meets that error
 			l.Stuck = l.Stuck.still(err)

@@ -13,6 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/hook"
+	"heartbeat/internal/hook/runs"
 	"heartbeat/internal/testing/agent"
 	"heartbeat/internal/testing/stuck"
 )
@@ -265,4 +267,23 @@ func TestNobodyDrivesItOn(t *testing.T) {
 			assert.True(t, look.Over(want), look.Verb("status"))
 		})
 	}
+}
+
+// Of two runs whose processes hang, each is known to be stuck, however little time their hook has for both.
+func TestHookSharesItsTime(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return 1; }`)
+	r.babysit("run:create", "--harness", "custom", "--process-id", "p", "--entry", "p.mjs#process", "--run-id", "r2", "--json")
+	hangs := filepath.Join(r.dir, "hangs")
+	require.NoError(t, os.WriteFile(hangs, []byte("#!/bin/sh\n[ \"$1\" = version ] && exec echo 0.0.187\nexec sleep 1000\n"), 0o700))
+	var f hook.Flags
+	require.NoError(t, f.Set().Parse([]string{"--inbox", r.inbox, "--run", r.run, "--run", filepath.Join(filepath.Dir(r.run), "r2"), "--babysitter", hangs}))
+	box, err := inbox.Open(r.inbox, inbox.Options{})
+	require.NoError(t, err)
+	runs.Open(hook.Surroundings{
+		Flags: &f, Box: box, Age: func() time.Duration { return 8*time.Minute - 3*time.Second },
+		Note: t.Logf, Ask: func([]string) {}, Complain: func(err error) { t.Error(err) }, ComplainOnce: func(err error) { t.Log(err) },
+	}).Step(t.Context())
+	out, err := r.heartbeat("run", "status", "--inbox", r.inbox)
+	require.NoError(t, err, out)
+	assert.Equal(t, 2, strings.Count(out, "is stuck: "), out)
 }

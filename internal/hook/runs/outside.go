@@ -16,9 +16,9 @@ import (
 )
 
 const (
-	// outsideWait is how long after its start a hook that ends the turn waits for the commands of runs. The client
-	// kills it after ten minutes.
-	outsideWait = 8 * time.Minute
+	// hookTime is how long a hook that ends the turn works on runs, and waits for their commands. The client kills it
+	// after ten minutes.
+	hookTime = 8 * time.Minute
 	// launcherTakes is the longest command that the hook of a launched session starts. The launcher runs longer ones
 	// between two sessions, because they would end with the session.
 	launcherTakes  = 15 * time.Minute
@@ -109,13 +109,13 @@ func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
 }
 
 // awaitOutside waits until a run can go on that another process works on, or the inbox changes. It gives up after
-// outsideWait.
+// hookTime.
 func (d *driver) awaitOutside() (again bool) {
 	inbox := d.Box.Watch(cli.WatchPoll)
 	defer func() { _ = inbox.Close() }() // it only reads
 	tick := time.NewTicker(outsidePoll)
 	defer tick.Stop()
-	for d.Age() < outsideWait {
+	for d.Age() < hookTime {
 		select {
 		case <-inbox.C:
 			return true

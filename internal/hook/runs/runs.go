@@ -77,17 +77,28 @@ func (d *driver) Advance(ctx context.Context) (again bool) {
 const (
 	shortSleep = time.Minute           // the longest sleep of a run that a hook waits out
 	minSleep   = 10 * time.Millisecond // keeps a hook from spinning on a sleep that is over
-	// postingTime is how long a hook posts results in one go. The client kills it after ten minutes.
-	postingTime = 4 * time.Minute
+	leastTime  = time.Second           // with less, no step is begun
 	// passTime and passPosts bound what a hook does for runs after it has delivered an entry, while the session waits.
 	passTime  = 30 * time.Second
 	passPosts = 8
 )
 
-// Step implements [hook.Runs].
+// Step implements [hook.Runs]. The runs share the time that a hook has, so that none keeps the others from their step,
+// or all of them from being known as stuck.
 func (d *driver) Step(ctx context.Context) (brought bool) {
+	end, left := time.Now().Add(hookTime), len(d.bridges)
+	if d.Flags.Mode != hook.ModePersist && !d.Flags.Rewake { // else it may have waited for hours
+		end = end.Add(-d.Age())
+	}
+	if time.Until(end) < leastTime {
+		return false
+	}
 	return d.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		b.Posts, b.Until = 0, time.Now().Add(postingTime)
+		share := time.Until(end) / time.Duration(left)
+		left--
+		ctx, stop := context.WithTimeoutCause(ctx, share, orchestrate.ErrNoTime)
+		defer stop()
+		b.Posts, b.Until = 0, time.Now().Add(share/2)
 		return b.Step(ctx)
 	})
 }
