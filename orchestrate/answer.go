@@ -298,6 +298,9 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	if err := checkAnswer(task, answer{Effect: effect, Value: value}); err != nil {
 		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)
 	}
+	if err := b.mayRun(); err != nil { // posting runs babysitter, perhaps as the project has it
+		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)
+	}
 	return b.CLI.Post(ctx, b.Run, effect, babysitter.Result{Value: value})
 }
 

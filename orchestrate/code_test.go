@@ -99,6 +99,37 @@ func TestAcceptCode(t *testing.T) {
 	assert.Equal(t, "completed", r.state())
 }
 
+// A command that an agent has put in the place of a task's is executed only once a person has accepted it.
+func TestChangedCommandIsNotRun(t *testing.T) {
+	if recovery.InSession(os.Getpid(), nil) {
+		t.Skip("an agent runs this, and so this is no person")
+	}
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  return await ctx.parallel.all([() => ctx.task(odd, {q:'one'}), () => ctx.task(shell, {q:'echo asked'})]); }`)
+	queued := r.step().Queued
+	require.Len(t, queued, 2)
+	_, effect, _ := strings.Cut(queued[1], "/")
+	path := filepath.Join(r.run, "tasks", effect, "task.json")
+	task, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, []byte(strings.Replace(string(task), "echo asked", "touch ran", 1)), 0o600))
+	refused := func() {
+		t.Helper()
+		out, err := r.heartbeat("orchestrate", "--inbox", r.inbox, "--run", r.run, "--once", "--babysitter", r.babysitter, "--execute", "shell")
+		require.Error(t, err)
+		assert.Contains(t, out, "its code has to be accepted: the task.json of effect "+effect+" is not what its process asked for")
+		assert.NoFileExists(t, filepath.Join(r.dir, "ran"))
+	}
+	refused()
+	out, err := r.heartbeat("result", "--inbox", r.inbox, queued[0], "--text", "ok")
+	require.NoError(t, err, out)
+	refused() // nor after the process has asked for it again
+	out, err = r.heartbeat("run", "accept-code", "r1", "--inbox", r.inbox, "--babysitter", r.babysitter)
+	require.NoError(t, err, out)
+	r.step("--execute", "shell")
+	assert.FileExists(t, filepath.Join(r.dir, "ran"))
+}
+
 // The code that was accepted for a session with a command of the project is looked at as such by who names no command.
 func TestAcceptCodeOfAnotherCommand(t *testing.T) {
 	if recovery.InSession(os.Getpid(), nil) {
@@ -163,4 +194,16 @@ func TestUnusedModuleIsNoCode(t *testing.T) {
 	write("more.mjs", "// another file of the project")
 	r.drive()
 	assert.Equal(t, "completed", r.state(), r.said)
+}
+
+// Nor does a person's answer run what an agent has changed: it is taken once the code is accepted.
+func TestChangedCodeTakesNoAnswer(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.breakpoint({question:'Ship it?'}); }`)
+	held := r.step().Held
+	require.Len(t, held, 1)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, ".npmrc"), []byte("node-options=--require ./evil.cjs"), 0o600))
+	out, err := r.heartbeat("breakpoint", "approve", held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter)
+	require.Error(t, err)
+	assert.Contains(t, out, "its code has to be accepted: it has changed in .npmrc")
+	assert.Equal(t, held[0].Effect, r.effect(), "it still waits")
 }

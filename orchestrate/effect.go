@@ -2,6 +2,7 @@ package orchestrate
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -240,12 +241,30 @@ func (s *step) leaveCommand(w want) error {
 
 func tailOf(s string) string { return s[max(0, len(s)-maxShown):] }
 
+// askedOf returns the digest of a command's task. An agent may be able to edit the file, so the first digest stays.
+func (s *step) askedOf(a want) string {
+	at := slices.IndexFunc(s.ledger.Wants, func(w want) bool { return w.Effect == a.Effect })
+	if at >= 0 {
+		return s.ledger.Wants[at].Task
+	}
+	task, err := s.Run.Task(a.Effect)
+	if err != nil || effect.CheckExecute([]string{a.Kind}) != nil {
+		return "" // as in the ledger of an older release
+	}
+	return digest(task)
+}
+
+func digest(t run.Task) string { return fmt.Sprintf("%x", sha256.Sum256(t.Raw)) }
+
 // commandOf returns the command of an effect's task, or nil. Paths are relative to the project, or to the working
 // directory if the run is in no project.
 func (s *step) commandOf(w want) (*run.Command, error) {
 	task, err := s.Run.Task(w.Effect)
 	c := task.Command
-	if err != nil || c == nil {
+	switch {
+	case err == nil && !s.AnyCode && w.Task != "" && w.Task != digest(task):
+		return nil, fmt.Errorf("%w: the task.json of effect %s is not what its process asked for", errUnaccepted, w.Effect)
+	case err != nil || c == nil:
 		return nil, err
 	}
 	if !filepath.IsAbs(c.Cwd) {

@@ -38,7 +38,7 @@ var ErrNoTime = errors.New("its hook has no more time for it")
 // StepAnew takes a step that runs the process even if nothing has happened since its last run: its code has changed.
 func (b *Bridge) StepAnew(ctx context.Context) (Report, error) {
 	return b.underLock(ctx, stepWait, func(s *step, ctx context.Context) error {
-		s.ledger.Head = 0
+		s.ledger.Head, s.ledger.Wants = 0, nil
 		return s.run(ctx)
 	})
 }
@@ -259,10 +259,11 @@ func (s *step) iterate(ctx context.Context) (ended bool, err error) {
 	if it.Status != babysitter.Failed {
 		s.ledger.Failure = madeEntry{}
 	}
-	for _, a := range it.NextActions {
+	for i, a := range it.NextActions {
 		if s.state.Effect(a.Effect) == run.Unknown {
 			return false, fmt.Errorf("run %s: run:iterate says that it waits for effect %.100q, of which the run's journal knows nothing: does its process print what looks like an answer?", s.Run.ID(), a.Effect)
 		}
+		it.NextActions[i].Task = s.askedOf(a)
 	}
 	if ended := it.Status == babysitter.Completed || it.Status == babysitter.Failed; ended && it.Status != string(s.state.Status) {
 		return false, fmt.Errorf("run %s: run:iterate says that it has %s, and the run's journal that it is %s: does its process print what looks like an answer?", s.Run.ID(), it.Status, s.state.Status)

@@ -119,6 +119,8 @@ type Action struct {
 	Kind   string `json:"kind"` // node, agent, skill, shell, breakpoint, sleep, orchestrator_task, or the process's own
 	// Until is when a sleep is over; zero for other effects. Never post the result of a sleep before that.
 	Until time.Time `json:"until,omitzero"`
+	// Task is the digest of a command's task.json as the process asked for it. The caller sets it.
+	Task string `json:"task,omitempty"`
 }
 
 // Iterate runs the process of a run up to the effects that it waits for, or to its end. While results are missing,
