@@ -29,11 +29,12 @@ import (
 var errNobodyTook = errors.New("no session took the prompt")
 
 const (
-	askRest      = time.Second // the pause while somebody else works on the inbox
-	askGrace     = time.Minute // how long a launcher may take to end its session before it is killed
-	askLast      = time.Second // how long the outcome may take to show once the sessions have ended
-	askOutages   = 5           // this many sessions in a row that an API error ended are followed by another
-	maxAskReport = 1 << 20     // bounds what is read of a launcher's report
+	askRest      = time.Second    // the pause while somebody else works on the inbox
+	askGrace     = time.Minute    // how long a launcher may take to end its session before it is killed
+	askDrain     = 24 * time.Hour // bounds the turn of another's entry after that
+	askLast      = time.Second    // how long the outcome may take to show once the sessions have ended
+	askOutages   = 5              // this many sessions in a row that an API error ended are followed by another
+	maxAskReport = 1 << 20        // bounds what is read of a launcher's report
 )
 
 // askWorker runs one launcher after another until a prompt is settled. A nil worker only waits.
@@ -62,7 +63,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 		outcome, failed = outcomes.Await(waiting, box, r, cli.WatchPoll)
 	}()
 	for ctx.Err() == nil {
-		more, err := w.once(ctx, box, r.ID)
+		more, err := w.once(ctx, box, r)
 		if err != nil {
 			return outcomes.Outcome{}, err
 		}
@@ -93,13 +94,13 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 
 // once runs a launcher, unless a living session will come to the entry by itself. more is whether another launcher may
 // get further.
-func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, id string) (more bool, err error) {
+func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, mine inbox.Receipt) (more bool, err error) {
 	f := see.Glance(ctx, box, nil)
 	w.report = supervise.Report{}
 	if s := f.Current(); s != nil && s.EndedAt == nil && s.Life == machine.Alive || f.Waiter != nil && f.Waiter.Life == machine.Alive {
 		return true, nil
 	}
-	if err := w.launch(ctx, turnsUntil(box, id), box); err != nil {
+	if err := w.launch(ctx, box, mine); err != nil {
 		return false, err
 	}
 	r := w.report
@@ -135,8 +136,9 @@ func turnsUntil(box *inbox.Inbox, id string) (turns int) {
 	return mine
 }
 
-// launch runs a launcher for that many turns, and returns once it has ended. When ctx ends, the launcher is told to end.
-func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) error {
+// launch runs a launcher for the turns up to an entry's own, and returns once it has ended. When ctx ends, the launcher
+// is told to end.
+func (w *askWorker) launch(ctx context.Context, box *inbox.Inbox, mine inbox.Receipt) error {
 	program, err := cli.Beside("heartbeat-launch")
 	if err != nil {
 		return err
@@ -148,11 +150,12 @@ func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) err
 	defer func() { _ = os.RemoveAll(dir) }() // only this user can write there
 	report := filepath.Join(dir, "report.json")
 	args := []string{
-		"--inbox", box.Path(), "--cwd", w.project, "--timeout", "0", "--drain-timeout", "0", "--until-drained=false",
-		"--max-entries", strconv.Itoa(turns), "--output", "log", "--report", report, "--",
+		"--inbox", box.Path(), "--cwd", w.project, "--timeout", "0", "--drain-timeout", askDrain.String(), "--until-drained=false",
+		"--max-entries", strconv.Itoa(turnsUntil(box, mine.ID)), "--output", "log", "--report", report, "--",
 	}
 	// In its own process group, so that the terminal's signals reach this process alone.
 	cmd := guardian.Group(ctx, syscall.SIGTERM, program, slices.Concat(cli.HookArguments(w.settings), args, w.client)...)
+	cmd.Cancel = func() error { return endLauncher(cmd.Process.Pid, box, mine) }
 	w.log, w.own = words.Tail{Most: maxLastLines}, words.Tail{Most: maxLastLines}
 	cmd.Stdout, cmd.Stderr, cmd.WaitDelay = &w.log, &w.own, askGrace
 	if err := cmd.Start(); err != nil {
@@ -167,6 +170,36 @@ func (w *askWorker) launch(ctx context.Context, turns int, box *inbox.Inbox) err
 		_ = json.Unmarshal(text, &w.report) // a truncated report counts as none
 	}
 	return nil
+}
+
+// endLauncher ends a launcher. It ends a turn of this command's own entry at once; what somebody else sent earlier is
+// answered first, because the limit was not set for that.
+func endLauncher(pid int, box *inbox.Inbox, mine inbox.Receipt) error {
+	launcher := machine.Entry{PID: pid, Start: machine.ProcessStart(pid)}
+	died := machine.WatchProcess(pid).Died()
+	news := box.Watch(cli.WatchPoll)
+	defer func() { _ = news.Close() }() // only read
+	if err := errors.Join(signalEnd(launcher), awaitSign(context.Background(), box, launcher, supervise.ItEnds, died)); err != nil {
+		return err
+	}
+	for {
+		v, err := box.View()
+		if err != nil {
+			return signalEnd(launcher)
+		}
+		d := v.InFlight()
+		switch err := v.Close(); {
+		case err != nil, d == nil: // it ends by itself
+			return err
+		case d.EntryID == mine.EntryID:
+			return signalEnd(launcher)
+		}
+		select {
+		case <-died:
+			return nil
+		case <-news.C:
+		}
+	}
 }
 
 // lastWords quotes the last lines of the last launcher and its session, to append to a sentence.

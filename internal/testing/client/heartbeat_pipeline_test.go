@@ -298,6 +298,32 @@ func TestHeartbeatPipelineCancelled(t *testing.T) {
 	}
 }
 
+// A step that is cancelled, or whose time is over, costs nobody else an entry: the one in flight is answered first.
+func TestHeartbeatPipelineLeavesAnothers(t *testing.T) {
+	goOn := make(chan struct{})
+	p := inPipeline(within(t), t, func(tag string, nth int) model.Reply {
+		if tag == "[e1]" {
+			<-goOn
+		}
+		return own(tag, nth)
+	})
+	all := some(2, verbatim)
+	p.add(all[0])
+	step := p.step(all[1])
+	p.asked(p.ctx, "[e1]", 1)
+	require.NoError(t, step.cmd.Process.Signal(syscall.SIGTERM))
+	p.until(p.ctx, "the launcher waits for the answer", func() bool {
+		sign, _ := os.ReadFile(filepath.Join(filepath.Dir(p.inbox), ".launch-lock"))
+		return strings.Contains(string(sign), "it ends once the entry in flight is answered")
+	})
+	close(goOn)
+	p.ran(step, 128+int(syscall.SIGTERM), "[e2]: it stays queued")
+	all[1] = p.sent(all[1])
+	p.logged(append(answeredOnce(all[0]), fate{entry: all[1]})...)
+	assert.Empty(t, p.deadLetters())
+	assert.Nil(t, p.flying())
+}
+
 // If a session works on the inbox, the step starts none, whether asked to or not.
 func TestHeartbeatPipelineBesideASession(t *testing.T) {
 	ctx := within(t)
