@@ -187,15 +187,18 @@ type typist struct{ s *session }
 
 // Write implements [io.Writer]. Once the session begins to end, the typist takes everything and types nothing.
 func (t typist) Write(b []byte) (int, error) {
+	keys := b
 	front, err := unix.IoctlGetInt(int(t.s.ptmx.Fd()), unix.TIOCGPGRP)
 	if leader, gone := unix.Getsid(front); err == nil && gone == nil && front == leader {
-		b = suspend.ReplaceAllLiteral(b, nil)
+		keys = suspend.ReplaceAllLiteral(b, nil)
 	}
-	t.s.typing.keys(b, time.Now())
-	if t.s.deaf.Load() {
-		return len(b), nil
+	t.s.typing.keys(keys, time.Now())
+	if !t.s.deaf.Load() {
+		if n, err := t.s.ptmx.Write(keys); err != nil {
+			return n, err
+		}
 	}
-	return t.s.ptmx.Write(b)
+	return len(b), nil
 }
 
 // suspend is ctrl-z, also as the kitty keyboard (with its locks) and XTerm encode it. A client in front would leave its
