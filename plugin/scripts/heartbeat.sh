@@ -46,7 +46,7 @@ wired_elsewhere() {
 foreign() {
 	[ -z "${HEARTBEAT_INBOX:-}" ] || return 1
 	tracked=0
-	git -C "$project" ls-files --error-unmatch -- "$inbox" >/dev/null 2>&1 || tracked=$?
+	git -c core.fsmonitor=false -c safe.bareRepository=explicit -C "$project" ls-files --error-unmatch -- "$inbox" >/dev/null 2>&1 || tracked=$?
 	[ "$tracked" != 0 ] || return 0
 	above=$project
 	while [ "$tracked" != 1 ] && [ -n "$above" ]; do

@@ -17,7 +17,7 @@ token=${ASK_TOKEN:-${HEARTBEAT_TOKEN:-}}
 unset ASK_TOKEN HEARTBEAT_TOKEN
 
 # The runner made the checkout, perhaps as another user than this job's.
-tracked=$(git -c safe.directory='*' ls-files -- "$keep") || [ ! -e .git ] ||
+tracked=$(git -c core.fsmonitor=false -c safe.directory='*' ls-files -- "$keep") || [ ! -e .git ] ||
 	fail 78 "git does not say whether the repository has a folder $keep of its own (see above)"
 [ -z "$tracked" ] ||
 	fail 1 "the repository has a folder $keep of its own, and a cache would not be told from it: take it out of the repository"

@@ -196,4 +196,16 @@ func TestPluginLeavesARepositorysInbox(t *testing.T) {
 	asked, said = hook()
 	assert.Empty(t, asked)
 	assert.Contains(t, said, "cannot be told, so it is left alone")
+
+	// Git takes a folder of a clone for a repository of its own, with a config that names commands.
+	bare, ran := filepath.Join(project, "sub"), filepath.Join(bin, "ran")
+	require.NoError(t, os.CopyFS(bare, os.DirFS(filepath.Join(project, ".git"))))
+	require.NoError(t, os.CopyFS(filepath.Join(bare, "work"), os.DirFS(filepath.Join(project, "work"))))
+	require.NoError(t, os.Remove(filepath.Join(bare, "index")))
+	require.NoError(t, os.WriteFile(filepath.Join(bare, "config"), []byte("[core]\nbare = false\nworktree = "+bare+"\nfsmonitor = touch "+ran+"\n"), 0o600))
+	project = bare
+	asked, said = hook()
+	assert.Empty(t, asked)
+	assert.Contains(t, said, "cannot be told, so it is left alone")
+	assert.NoFileExists(t, ran)
 }
