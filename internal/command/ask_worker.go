@@ -182,16 +182,8 @@ func endLauncher(pid int, box *inbox.Inbox, mine inbox.Receipt) error {
 	if err := errors.Join(signalEnd(launcher), awaitSign(context.Background(), box, launcher, supervise.ItEnds, died)); err != nil {
 		return err
 	}
-	for {
-		v, err := box.View()
-		if err != nil {
-			return signalEnd(launcher)
-		}
-		d := v.InFlight()
-		switch err := v.Close(); {
-		case err != nil, d == nil: // it ends by itself
-			return err
-		case d.EntryID == mine.EntryID:
+	for supervise.InFlight(box.Dir()) { // else it ends by itself
+		if whereIs(box, mine.ID) == inbox.FoundInFlight {
 			return signalEnd(launcher)
 		}
 		select {
@@ -200,6 +192,7 @@ func endLauncher(pid int, box *inbox.Inbox, mine inbox.Receipt) error {
 		case <-news.C:
 		}
 	}
+	return nil
 }
 
 // lastWords quotes the last lines of the last launcher and its session, to append to a sentence.

@@ -80,15 +80,11 @@ func (l *launcher) run(taken *signals.Caught) int {
 // CheckForeign returns an error if an inbox came with a repository: somebody else wrote it, and would instruct the
 // agent. A person then has to name the inbox; finding it is not enough.
 func CheckForeign(path string) error {
+	// A folder of a clone can pass for a bare repository of its own, whose config names commands.
 	root := WorkTree(filepath.Dir(path))
-	name, err := filepath.Rel(root, path)
-	if root == "" || err != nil {
-		return nil
-	}
-	// A folder in a clone can pass for a bare repository of its own, whose config names commands.
-	git := exec.Command("git", "--literal-pathspecs", "-c", "core.fsmonitor=false", "--git-dir", filepath.Join(root, ".git"), "--work-tree", root,
-		"ls-files", "--error-unmatch", "--", name)
-	if git.Dir = root; git.Run() == nil {
+	git := exec.Command("git", "-c", "core.fsmonitor=false", "--git-dir", filepath.Join(root, ".git"), "--work-tree", root,
+		"--literal-pathspecs", "ls-files", "--error-unmatch", "--", strings.TrimPrefix(path, root+"/"))
+	if git.Dir = root; root != "" && git.Run() == nil {
 		return fmt.Errorf("%s came with the repository, since git tracks it: look into it, and if it is to be worked through name it with --inbox", path)
 	}
 	return nil
@@ -96,14 +92,13 @@ func CheckForeign(path string) error {
 
 // WorkTree returns the root of git's work tree that a folder is in, "" for none.
 func WorkTree(dir string) string {
-	for ; ; dir = filepath.Dir(dir) {
-		if there, _ := disk.Exists(filepath.Join(dir, ".git")); there {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			return ""
-		}
+	switch there, _ := disk.Exists(filepath.Join(dir, ".git")); {
+	case there:
+		return dir
+	case dir == filepath.Dir(dir):
+		return ""
 	}
+	return WorkTree(filepath.Dir(dir))
 }
 
 func (l *launcher) command() (terminal.Outcome, error) {
