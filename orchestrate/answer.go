@@ -295,10 +295,10 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 		return fmt.Errorf("answer %s of run %s: no breakpoint that waits for an answer", effect, b.Run.ID())
 	}
 	value, _ := json.Marshal(a) // strings and a flag always encode
-	if err := checkAnswer(task, answer{Effect: effect, Value: value}); err != nil {
-		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)
+	if err = checkAnswer(task, answer{Effect: effect, Value: value}); err == nil {
+		err = b.mayRun() // posting runs babysitter, perhaps as the project has it
 	}
-	if err := b.mayRun(); err != nil { // posting runs babysitter, perhaps as the project has it
+	if err != nil {
 		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)
 	}
 	return b.CLI.Post(ctx, b.Run, effect, babysitter.Result{Value: value})
