@@ -27,6 +27,8 @@ type Lease struct {
 	// Settled says that the same step decided about the message. Where results are kept as long as leases, an answer
 	// leaves its lease as it is: the decision takes precedence over the lease.
 	Settled bool `json:"settled,omitempty"`
+	// Written is when the server took the lease.
+	Written time.Time `json:"-"`
 }
 
 // tries limits how often a lease is read again while others change it.
@@ -150,9 +152,10 @@ func (u *Upstream) lease(ctx context.Context, id string) (l *Lease, revision uin
 	if value == nil || err != nil {
 		return nil, revision, err
 	}
-	if json.Unmarshal(value, &l) != nil || l == nil {
+	if json.Unmarshal(value.Data, &l) != nil || l == nil {
 		l = &Lease{Settled: true}
 	}
+	l.Written = value.Time
 	return l, revision, nil
 }
 
@@ -161,8 +164,7 @@ func leaseOf(c Claim) Lease {
 	return Lease{ID: c.ID, Seq: c.Seq, Copy: c.Copy, Again: c.Again, Stored: c.Stored, Attempt: c.Attempt}
 }
 
-// isRecent reports whether a message came so recently that an earlier lease of it is still kept. The time that the
-// machine slept counts.
+// isRecent reports whether a message came so recently, sleep counted, that an earlier lease of it is still kept.
 func (u *Upstream) isRecent(c Claim) bool {
 	return u.fence == 0 || max(time.Since(c.Taken), time.Since(c.Taken.Round(0))) < u.fence
 }

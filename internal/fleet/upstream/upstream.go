@@ -58,8 +58,7 @@ type Upstream struct {
 	fence    time.Duration    // how long leases are kept, 0 for ever
 	keeps    atomic.Int64     // how long all else is kept, in nanoseconds, 0 for as long as leases
 	patience time.Duration
-	// reached is called after each step of a call: [TestOnlyStep], or a test's own function that ends the call as a
-	// kill does.
+	// reached is called after each step: [TestOnlyStep], or a test's own function that ends the call as a kill does.
 	reached func(step string)
 
 	replies sync.Map // by key, a State: what became of a reply in this life, until the decision says so
@@ -90,7 +89,7 @@ func (u *Upstream) decision(ctx context.Context, id string) (*Record, uint64, er
 	if value == nil || err != nil {
 		return nil, revision, err
 	}
-	r, err := ParseRecord(value)
+	r, err := ParseRecord(value.Data)
 	if err != nil {
 		return nil, 0, fmt.Errorf("%w: look at the key %s of the bucket %s, and remove it if nothing of ours wrote it", err, message.Key(id), u.Results.Bucket())
 	}
@@ -108,7 +107,7 @@ func (u *Upstream) Known(ctx context.Context, c Claim) (*Record, error) {
 
 // read returns the value of a key of the bucket of results, nil if there is none, and the revision that the next value
 // has to name: that of the value or of its removal, or 0.
-func (u *Upstream) read(ctx context.Context, key string) (value []byte, revision uint64, err error) {
+func (u *Upstream) read(ctx context.Context, key string) (value *jetstream.RawStreamMsg, revision uint64, err error) {
 	ctx, cancel := u.within(ctx)
 	defer cancel()
 	m, err := u.results.GetLastMsgForSubject(ctx, keptAt(u.Results.Bucket(), key))
@@ -120,7 +119,7 @@ func (u *Upstream) read(ctx context.Context, key string) (value []byte, revision
 	case m.Header.Get("KV-Operation") != "":
 		return nil, m.Sequence, nil
 	}
-	return m.Data, m.Sequence, nil
+	return m, m.Sequence, nil
 }
 
 // whatever makes put overwrite any revision.

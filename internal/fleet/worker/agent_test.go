@@ -1,6 +1,7 @@
 package worker_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -247,6 +248,24 @@ func TestATakeOverIsKnownBeforeItIsAnEntry(t *testing.T) {
 	w.told("held", b)
 	assert.Equal(t, "two", w.lease("a").Agent)
 	w.tell("go on")
+}
+
+// A server that was killed may hand out at once what it had handed out just before. Who has it by then has not yet said
+// so of itself, and is not taken for an agent that let it go.
+func TestWhatWasJustTakenStays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Minute)
+	w.send("a")
+	m := w.next(w.consumer().Name)
+	value, err := json.Marshal(message.Presence{Agent: "two", EverySeconds: 20})
+	require.NoError(t, err)
+	_, err = w.l.Agents.Put(fleet.Context(t), message.AgentKey("two"), value)
+	require.NoError(t, err)
+	w.takes("two", m)
+	require.NoError(t, m.Nak())
+	a := w.start("one", nil, "--no-session")
+	w.says(a, "message a is given back: agent two, which has it, was heard a moment ago")
+	assert.Equal(t, "two", w.lease("a").Agent)
 }
 
 // An agent that was killed with the lease has it no longer: whoever lets go of the
