@@ -168,7 +168,7 @@ func refusedUser(t *Target, where string, err error) error {
 	case isAny(err, nats.ErrAuthExpired, nats.ErrAccountAuthExpired, nats.ErrAuthRevoked):
 		return fmt.Errorf("connect to %s: the server no longer takes %s (%s): get new credentials", where, as, reason(err))
 	}
-	return fmt.Errorf("connect to %s: the server does not take %s (%s): is it the right user for this server, and not revoked?", where, as, reason(err))
+	return fmt.Errorf("connect to %s: the server does not take %s (%s): it may be the wrong user for this server, or be revoked", where, as, reason(err))
 }
 
 func isAuth(err error) bool {

@@ -33,8 +33,7 @@ type unstarted struct{ error }
 
 func (u unstarted) Unwrap() error { return u.error }
 
-// openEmbedded returns the server of a directory, and how to connect. The port and token belong to one run of the
-// server, so each try reads them again.
+// openEmbedded returns the server of a directory, and how to connect. Each run of the server has another port and token.
 func openEmbedded(dir string, say func(string)) (*embedded, []nats.Option, error) {
 	dir, err := serverDir(dir)
 	if err != nil {

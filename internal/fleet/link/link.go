@@ -70,8 +70,7 @@ type Conn struct {
 	back        chan struct{}
 }
 
-// ErrOver says that the library has given the connection up, as it does if a server has lowered max_payload below what
-// is published.
+// ErrOver says that the library has given the connection up, as where more is published than a lowered max_payload.
 var ErrOver = errors.New("the server ended the connection for good")
 
 // Over returns a channel that is closed when only a new connection can help.
@@ -157,7 +156,7 @@ func (c *Conn) keeping(t *Target) []nats.Option {
 		nats.ReconnectBufSize(-1),   // an old acknowledgement must not go out late
 		nats.PingInterval(c.options.Ping),
 		nats.MaxPingsOutstanding(pingsLost),
-		nats.DisconnectErrHandler(func(nc *nats.Conn, err error) { c.disconnected(t, nc, err) }),
+		nats.DisconnectErrHandler(c.disconnected),
 		nats.ReconnectHandler(func(*nats.Conn) { c.reconnected() }),
 		nats.ClosedHandler(func(*nats.Conn) { close(c.over) }),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { c.complain(err) }),
@@ -232,7 +231,7 @@ const sayAgain = time.Minute
 // Connected reports whether the server is reachable. It does not ask the library, which holds its lock while it dials.
 func (c *Conn) Connected() bool { return c.awaySince.Load() == nil }
 
-func (c *Conn) disconnected(t *Target, nc *nats.Conn, err error) {
+func (c *Conn) disconnected(nc *nats.Conn, err error) {
 	c.unexplained.Store(nc)
 	c.awaySince.CompareAndSwap(nil, new(time.Now()))
 	text := fmt.Sprintf("not connected to %s since %s", c.where, words.Stamp(*c.awaySince.Load()))
@@ -240,37 +239,24 @@ func (c *Conn) disconnected(t *Target, nc *nats.Conn, err error) {
 	if err != nil {
 		text += ": " + reason(err)
 	}
-	text += ": it is tried again for ever"
-	if err != nil && isAuth(err) {
-		c.unexplained.Store(nil)
-		text += c.remedy(t)
-	}
-	c.options.Say(text)
-}
-
-// remedy returns, for the end of a sentence, what lets a refused user in again.
-func (c *Conn) remedy(t *Target) string {
-	if t.Creds != "" || t.NKey != "" || c.server != nil {
-		return ", and new credentials in the same file count"
-	}
-	// the password of a URL or a context
-	return " with the same password: if that has changed, end this process and start it anew"
+	c.options.Say(text + ": it is tried again for ever")
 }
 
 // explainAway says, once while the server is away, why a new connection fails, if a person has to mend that. The
-// library has no callback for it. A server does not tell a user who is removed from its configuration why it ends the
-// connection.
+// library has no callback for it, and a server need not say why it ends a connection.
 func (c *Conn) explainAway(t *Target) {
 	nc := c.unexplained.Load()
-	if nc == nil || nc.LastError() == nil {
+	if nc == nil || nc.LastError() == nil || c.server != nil { // its token is read again
 		return
 	}
-	isRefused := isAuth(nc.LastError())
-	if why := notConnected(t, nc.LastError()); errors.As(why, new(final)) && !(isRefused && c.server != nil) { // whose token is read again
+	if why := notConnected(t, nc.LastError()); errors.As(why, new(final)) {
 		c.unexplained.Store(nil)
 		text := why.Error() + ": it is tried again for ever"
-		if isRefused {
-			text += c.remedy(t)
+		switch isRefused := isAuth(nc.LastError()); {
+		case isRefused && (t.Creds != "" || t.NKey != ""):
+			text += ", and new credentials in the same file count"
+		case isRefused: // the password of a URL or a context
+			text += " with the same password: if that has changed, end this process and start it anew"
 		}
 		c.options.Say(text)
 	}
@@ -317,8 +303,7 @@ func (c *Conn) Quietly(do func()) {
 	do()
 }
 
-// Refusal returns the first refusal for too few rights since the last [Conn.Try], or nil. Those during
-// [Conn.Quietly] do not count.
+// Refusal returns the first refusal for too few rights since the last [Conn.Try], outside of [Conn.Quietly], or nil.
 func (c *Conn) Refusal() error {
 	if first := c.refusal.Load(); first != nil {
 		return *first
@@ -340,8 +325,7 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "nats: ")
 }
 
-// IsAway reports whether an operation failed because the server is away or did not answer in time. The operation
-// may have taken effect all the same.
+// IsAway reports whether an operation, which may have taken effect, failed since the server is away or silent.
 func IsAway(err error) bool {
 	isAway := isAny(err,
 		nats.ErrReconnectBufExceeded, nats.ErrConnectionReconnecting, nats.ErrDisconnected, nats.ErrNoServers,

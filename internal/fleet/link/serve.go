@@ -55,8 +55,7 @@ type ServeOptions struct {
 	idle time.Duration // replaces detachedIdle in tests
 }
 
-// Serve runs the server of this machine on loopback until ctx is done or the directory is lost. The server syncs each
-// write.
+// Serve runs the server of this machine on loopback until ctx is done or the directory is lost. It syncs each write.
 func Serve(ctx context.Context, o ServeOptions) (err error) {
 	dir, err := serverDir(o.Dir)
 	if err != nil {
@@ -112,8 +111,7 @@ func Serve(ctx context.Context, o ServeOptions) (err error) {
 	return disk.Remove(filepath.Join(dir, addressFile))
 }
 
-// announce publishes the server's address. A detached server then moves its output to the log, since whoever started
-// it reads no more.
+// announce publishes the server's address. A detached server then logs, since whoever started it reads no more.
 func (o *ServeOptions) announce(dir string, a *address) error {
 	if err := a.publish(dir); err != nil {
 		return err

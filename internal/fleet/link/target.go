@@ -81,9 +81,8 @@ type Target struct {
 	JSAPIPrefix string `json:"jetstream_api_prefix"`
 }
 
-// Resolve decides between flags, environment and contexts. A flag beats NATS_URL, which beats a context. If a
-// server is named, Resolve ignores the context that nats context select chose, whose password would go to that
-// server.
+// Resolve decides between flags, environment and contexts. A flag beats NATS_URL, which beats a context. If a server
+// is named, Resolve ignores the context that nats context select chose, whose password would go to that server.
 func (o *Flags) Resolve() (t Target, err error) {
 	server, name := cmp.Or(o.Server, os.Getenv(URLVariable)), cmp.Or(o.Context, os.Getenv(ContextVariable))
 	if name == "" && server == "" {
