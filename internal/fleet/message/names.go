@@ -7,8 +7,7 @@
 // WORK-replies (replies too long for a message).
 //
 // The server grants rights by subject, so the layout of keys is also the layout of permissions. A decision ([Key])
-// has no text, and every agent may read it. An answer ([AnswerKey]) has the text, and lies under its agent's own
-// token.
+// has no text, and every agent may read it. An answer ([AnswerKey]) has it, and lies under its agent's token.
 package message
 
 import (
@@ -37,8 +36,7 @@ const (
 	HeaderAgain = "Heartbeat-Again"
 )
 
-// MaxID limits the id of a message, in bytes, so that everything published about the message fits into the 64 KiB
-// that a server accepts for headers.
+// MaxID limits the id of a message, in bytes, so that all about it fits into the 64 KiB that a server takes as headers.
 const MaxID = 4 << 10
 
 // Metadata of the streams and consumers that setup makes.
@@ -105,8 +103,7 @@ func CheckStream(name string) error {
 	return nil
 }
 
-// maxKey limits an encoded name, in bytes. With a prefix and a second name it stays under a server's 255 bytes for
-// the name of a consumer.
+// maxKey limits an encoded name, in bytes. With a prefix and a second name it stays under a server's 255 bytes.
 const maxKey = 160
 
 // Key encodes any id, agent name or filter subject as a key of a bucket and one token of a subject. Letters,

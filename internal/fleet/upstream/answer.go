@@ -199,8 +199,7 @@ func (u *Upstream) send(ctx context.Context, c Claim, a Answer, text string) (St
 	return state, nil
 }
 
-// mayReply refuses a subject through which a producer would have an agent publish to the server, the buckets or the
-// dead letters.
+// mayReply refuses a subject by which a producer would have an agent publish to the server, a bucket or dead letters.
 func (u *Upstream) mayReply(subject string) bool {
 	if strings.HasPrefix(subject, "_hb.") {
 		return message.CanPublish(subject) && strings.HasPrefix(subject, message.ReplySubject(u.stream, ""))

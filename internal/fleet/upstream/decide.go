@@ -122,8 +122,7 @@ func (u *Upstream) Held(ctx context.Context, id string) (c Claim, isNamed bool, 
 	return c, isNamed, err
 }
 
-// Cancel decides that a message is dead, whoever holds it. known is an earlier decision, or nil. with is the agent
-// that held the message, or "".
+// Cancel decides that a message is dead. known is an earlier decision, or nil, and with the agent that held it, or "".
 func (u *Upstream) Cancel(ctx context.Context, c Claim) (known *Record, with string, err error) {
 	c.Stream, c.Agent = u.stream, byPerson
 	for range tries {

@@ -254,8 +254,7 @@ func (l *Ledger) Drop(entry string) error {
 }
 
 // Forget is [Ledger.Drop] for a claim about which the stream was told. The file follows with the next change or with
-// [Ledger.Flush]. To tell the stream again after a kill changes nothing, and a fast agent would wait longest for an
-// extra write.
+// [Ledger.Flush]. To tell the stream again after a kill changes nothing, and a write takes longest.
 func (l *Ledger) Forget(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -13,8 +13,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Headers of a dead letter, besides a reply's, [message.HeaderReply] and [message.HeaderAgain]. Its body is the
-// payload.
+// Headers of a dead letter, whose body is the payload, besides a reply's, [message.HeaderReply], [message.HeaderAgain].
 const (
 	HeaderSubject  = "Heartbeat-Subject"  // the message's own
 	HeaderSeq      = "Heartbeat-Seq"      // its sequence in the stream

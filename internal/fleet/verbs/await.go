@@ -181,8 +181,7 @@ func (o *send) noBucket() error {
 	return gone{o.notFound("the bucket "+o.kv.Bucket(), jetstream.ErrBucketNotFound)}
 }
 
-// lost returns an error if the message is certainly not in the stream. A producer may read the stream's state, and a
-// message by its number.
+// lost returns an error if the message is certainly not in the stream, of which a producer may read state and messages.
 func (o *send) lost(ctx context.Context, r receipt) error {
 	if r.Seq == 0 || r.Found == foundAnswered {
 		return nil

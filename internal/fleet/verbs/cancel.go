@@ -83,8 +83,7 @@ func (o *cancel) cancel(ctx context.Context, up *upstream.Upstream, id string) e
 	return o.report(canceled{ID: c.ID, Stream: o.stream, Seq: c.Seq, With: with}, sentence)
 }
 
-// find finds a message by its id or its place. A server has no list of ids, so find reads the stream, and then the
-// message's lease.
+// find finds a message by its id or place. A server has no list of ids, so find reads the stream, and then the lease.
 func (o *cancel) find(ctx context.Context, up *upstream.Upstream, id string) (c upstream.Claim, err error) {
 	m, is, err := o.sent(ctx, up.Stream, id)
 	if err == nil {

@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -110,11 +111,7 @@ func (o *drain) request(ctx context.Context, kv jetstream.KeyValue) (d drained, 
 			return d, err
 		}
 		slices.Sort(all)
-		there := "there is none"
-		if len(all) > 0 {
-			there = "there is " + listed(all)
-		}
-		return d, fmt.Errorf("no agent of the stream %s is called %q: %s", o.stream, o.agent, there)
+		return d, fmt.Errorf("no agent of the stream %s is called %q: there is %s", o.stream, o.agent, cmp.Or(listed(all), "none"))
 	}
 	if err != nil {
 		return d, fmt.Errorf("look up the agent %q: %w", o.agent, o.explain(err))

@@ -244,8 +244,7 @@ func (o *dead) checkAgain(ctx context.Context, l *letter, m *nats.Msg) error {
 	return fmt.Errorf("requeue the message %q: another one of that id was sent or requeued before, and agents would take one for the other: its letter stays; send its text under another id", l.ID)
 }
 
-// mark notes in the decision that the letter was requeued, and the message's new sequence for those who wait. A newer
-// decision stays.
+// mark notes in the decision, unless that is newer, that the letter was requeued, and its new sequence for who waits.
 func (o *dead) mark(ctx context.Context, l *letter, seq uint64) error {
 	r, revision, err := o.decision(ctx, l.ID)
 	if r == nil { // it is forgotten, and without one another letter of that id would be sent beside this one

@@ -48,8 +48,7 @@ func (a *Agent) reconcile(ctx context.Context) error {
 	return a.readOutcomes()
 }
 
-// catchUp reads outcomes after a transaction, which waits for whatever another process has begun, and completes what a
-// killed one left.
+// catchUp reads outcomes after a transaction, which waits for other processes, and completes what a killed one left.
 func (a *Agent) catchUp(ctx context.Context) error {
 	if err := a.transact(ctx, func(*inbox.Tx) error { return nil }); err != nil {
 		return err

@@ -37,8 +37,7 @@ const (
 	mostBehind = 10 * time.Minute
 )
 
-// behind is a message that this agent gave back because an earlier one of its key comes first. The last token of its
-// subject is the key.
+// behind is a message that was given back because an earlier one of its key, its subject's last token, comes first.
 type behind struct {
 	upstream.Claim
 	due time.Time
