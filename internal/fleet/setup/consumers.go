@@ -262,7 +262,7 @@ func SubjectsFlags(subjects []string) (flags []string) {
 
 // Consumer returns the consumer for the subject, or the default one. Without either, the error says how to make one.
 func Consumer(ctx context.Context, js jetstream.JetStream, stream, subject string) (jetstream.Consumer, error) {
-	if err := tooOld(js); err != nil {
+	if err := TooOld(js); err != nil {
 		return nil, err
 	}
 	if err := CheckSubject(subject); err != nil && subject != everything {

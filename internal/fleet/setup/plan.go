@@ -196,7 +196,11 @@ func Command(js jetstream.JetStream, stream string, args ...string) string {
 	return link.Typed(js.Conn(), "setup", append([]string{"--stream", stream}, args...)...)
 }
 
+// missing says what makes a part, unless that would refuse the server.
 func missing(js jetstream.JetStream, stream, what string) error {
+	if err := TooOld(js); err != nil {
+		return err
+	}
 	return fmt.Errorf("%s is not on this server: %s makes it", what, Command(js, stream))
 }
 

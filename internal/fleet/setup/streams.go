@@ -169,8 +169,8 @@ func (p *Plan) refuseTaken(ctx context.Context, c *jetstream.StreamConfig) error
 	return nil
 }
 
-// tooOld refuses servers up to 2.12.0, which compare each revision of a batch with that of the batch's last key.
-func tooOld(js jetstream.JetStream) error {
+// TooOld refuses servers up to 2.12.0, which compare each revision of a batch with that of the batch's last key.
+func TooOld(js jetstream.JetStream) error {
 	var v [3]int
 	version := js.Conn().ConnectedServerVersion()
 	if n, _ := fmt.Sscanf(version, "%d.%d.%d", &v[0], &v[1], &v[2]); n == len(v) && slices.Compare(v[:], []int{2, 12, 1}) < 0 {
@@ -182,7 +182,7 @@ func tooOld(js jetstream.JetStream) error {
 // sides plans the parts beside the stream.
 func (p *Plan) sides(ctx context.Context) error {
 	w := p.w
-	p.refusals = append(p.refusals, tooOld(p.js))
+	p.refusals = append(p.refusals, TooOld(p.js))
 	results, dead, replies := message.Bucket(w.Stream), message.Dead(w.Stream), message.Replies(w.Stream)
 	for _, x := range []*part{
 		p.bucket(results, "results, kept "+lasting(w.KeepResults), "who was first to settle a message of "+w.Stream, w.KeepResults, "keep-results"),

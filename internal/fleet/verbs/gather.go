@@ -130,6 +130,9 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 	for _, note := range setup.Drops(&info.Config) {
 		s.Warnings = append(s.Warnings, "stream "+o.stream+": "+note)
 	}
+	if err := setup.TooOld(o.c.JS); err != nil {
+		s.Warnings = append(s.Warnings, err.Error())
+	}
 	if state.Msgs > 0 {
 		s.Oldest, s.OldestAge = &state.FirstTime, seconds(s.At.Sub(state.FirstTime))
 	}
@@ -141,6 +144,9 @@ func (o *common) gather(ctx context.Context) (*seen, error) {
 		return nil, err
 	}
 	s.DeadLetters = dead.CachedInfo().State.Msgs
+	if _, err := o.openBucket(ctx, message.Bucket(o.stream)); err != nil { // without which no agent works
+		return nil, err
+	}
 	if err := o.gatherUnclaimed(ctx, s, found); err != nil {
 		return nil, err
 	}

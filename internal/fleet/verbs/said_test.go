@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -45,6 +46,32 @@ func TestWhyTheServerIsSilent(t *testing.T) {
 	refused()
 	require.Eventually(t, func() bool { return o.c.Refusal() != nil }, 5*time.Minute, time.Millisecond)
 	assert.ErrorContains(t, o.explain(context.DeadlineExceeded), "the role of this user does not allow it")
+}
+
+// Nobody is sent to setup, which refuses such a server, too.
+func TestAServerThatIsTooOld(t *testing.T) {
+	w := there(t)
+	url := fleet.Older(t, w.server, "2.12.0")
+	const says = "the server has version 2.12.0 and writes one key at a time: agents need nats-server 2.12.1 or later"
+	status, _, said := run(t, "status", "--server", url)
+	assert.Zero(t, status)
+	assert.Equal(t, "heartbeat-nats: "+says+"\n", said)
+	for _, args := range [][]string{{"setup"}, {"status", "--stream", "NONE"}, {"send", "--stream", "NONE", "--subject", "none.a", "x"}} {
+		status, _, said := run(t, append(args, "--server", url)...)
+		assert.Equal(t, cli.ExitError, status, "%q", args)
+		assert.Contains(t, said, says, "%q", args)
+		assert.NotContains(t, said, "makes it", "%q", args)
+	}
+}
+
+// Without results no agent works, whatever else is there.
+func TestABucketThatIsMissing(t *testing.T) {
+	w := there(t)
+	require.NoError(t, w.js.DeleteKeyValue(fleet.Context(t), message.Bucket("WORK")))
+	status, _, said := run(t, "status", "--server", w.server.URL())
+	assert.Equal(t, cli.ExitError, status)
+	assert.Contains(t, said, "the bucket WORK-results is not there")
+	assert.Contains(t, said, "heartbeat-nats setup --stream WORK makes it")
 }
 
 func TestAServerWithoutJetStream(t *testing.T) {

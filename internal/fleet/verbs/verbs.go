@@ -153,6 +153,9 @@ func (o *common) notFound(what string, err error) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, jetstream.ErrStreamNotFound), errors.Is(err, jetstream.ErrBucketNotFound):
+		if err := setup.TooOld(o.c.JS); err != nil { // setup would refuse it, too
+			return err
+		}
 		return fmt.Errorf("%s is not there on %s: %s makes it, and --stream names another one", what, o.c.Where(), setup.Command(o.c.JS, o.stream))
 	}
 	return fmt.Errorf("look up %s: %w", what, o.explain(err))
