@@ -70,6 +70,7 @@ const (
 	publishing  = "publish "        // the outcome of an entry, whose name follows
 	forgetting  = "forget"          // settled claims in the ledger's file, after soon, if nothing else wrote it
 	checking    = "check for drain" // requests
+	showing     = "tell"            // others what it does
 )
 
 // TestOnlyStep is called at each step of a message, for tests that kill the agent there.

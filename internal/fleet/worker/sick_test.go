@@ -67,6 +67,7 @@ func TestAnAgentThatMayNotAsk(t *testing.T) {
 	w.setUp(time.Minute)
 	w.settled(a, "a")
 	w.eventually("it is well", func() bool { return w.presence("one").HeldUp == "" }, a)
+	w.says(a, "messages can be asked for again")
 }
 
 // Of a message whose sessions end before they begin others see why it waits, until its agent has given it back.

@@ -86,7 +86,7 @@ func (a *Agent) putPresence(ctx context.Context, last bool) {
 		}
 		a.told.heard = time.Now()
 	}
-	a.try("tell", err)
+	a.try(showing, err)
 }
 
 // wasAway reports whether no value was taken for so long that the server may have been away.
@@ -123,8 +123,7 @@ func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.
 	return rest, err
 }
 
-// livesFor returns for how long at least an agent counts as alive, and how long ago it was heard, both by the server's
-// clock.
+// livesFor returns for how long at least an agent lives, and how long ago it was heard, both by the server's clock.
 func (a *Agent) livesFor(ctx context.Context, was jetstream.KeyValueEntry, p message.Presence) (rest, ago time.Duration, err error) {
 	bucket, err := a.up.Agents.Status(ctx)
 	if err != nil {
