@@ -24,7 +24,7 @@ func (b *Board) ask(key string) {
 	if b.Life != nil {
 		item = b.Life.Item
 	}
-	place, name := Short(now.Path()), words.Name(item.ID, item.EntryID)
+	place, name := names(b.Picture)(now.Path()), words.Name(item.ID, item.EntryID)
 	question, refusal, verb, args := "", "", "", []string(nil)
 	switch key {
 	case "p":
@@ -47,7 +47,7 @@ func (b *Board) ask(key string) {
 		}
 	case "a", "x":
 		verb = map[string]string{"a": "breakpoint approve", "x": "breakpoint reject"}[key]
-		item, refusal = asked(now, item)
+		item, refusal = asked(now, item, place)
 		question = fmt.Sprintf("%s %q? (this runs the code that the run %s names)", strings.TrimPrefix(verb, "breakpoint "), words.Brief(item.Text), words.Line(item.RunDir))
 		verb, args = verb+" --run", []string{item.RunDir, item.Effect}
 	default:
@@ -59,13 +59,13 @@ func (b *Board) ask(key string) {
 	case b.Doing != "":
 		b.say(true, "wait until that is done: "+b.Doing)
 	default:
-		b.Asking, b.Said = &Asking{question, act(now.Path(), verb, args...)}, ""
+		b.Asking, b.Said = &Asking{question, act(now.Path(), verb, place, args...)}, ""
 	}
 }
 
 // act returns the command line of a verb. The arguments follow the flags and --, so that none is taken for a flag. Only
 // the value of the verb's last flag stands before.
-func act(inbox, verb string, args ...string) Act {
+func act(inbox, verb, place string, args ...string) Act {
 	all := strings.Fields(verb)
 	if strings.HasPrefix(all[len(all)-1], "--") {
 		all, args = append(all, args[0]), args[1:]
@@ -73,16 +73,16 @@ func act(inbox, verb string, args ...string) Act {
 	if all = append(all, "--inbox", inbox); args != nil {
 		all = append(append(all, "--"), args...)
 	}
-	return Act{"heartbeat " + verb + " in " + Short(inbox), all}
+	return Act{"heartbeat " + verb + " in " + place, all}
 }
 
 // asked returns the question to answer: the chosen one, or the only one there is. A refusal explains why there is
 // nothing to answer.
-func asked(now Inbox, item Item) (_ Item, refusal string) {
+func asked(now Inbox, item Item, place string) (_ Item, refusal string) {
 	if item.Kind != Question {
 		all := Asked(now)
 		if len(all) != 1 {
-			return item, words.Count(len(all), "question waits", "questions wait") + " in " + Short(now.Path()) + ": open the inbox and choose one"
+			return item, words.Count(len(all), "question waits", "questions wait") + " in " + place + ": open the inbox and choose one"
 		}
 		item = all[0]
 	}

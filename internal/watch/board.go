@@ -177,8 +177,6 @@ func (p *Page) Item() (Item, bool) {
 	return p.Items[p.Selected], true
 }
 
-const maxFolders = 64 // how many folders a name may have beyond the short one
-
 // names gives each inbox the shortest name that no other has.
 func names(p Picture) func(path string) string {
 	found := map[string]string{}
@@ -188,7 +186,7 @@ func names(p Picture) func(path string) string {
 			called[short(now.Path(), more)]++
 		}
 		for _, now := range p.Inboxes {
-			if name := short(now.Path(), more); found[now.Path()] == "" && (called[name] == 1 || more == maxFolders) {
+			if name := short(now.Path(), more); found[now.Path()] == "" && (called[name] == 1 || more == 64) {
 				found[now.Path()] = name
 			}
 		}
@@ -196,11 +194,8 @@ func names(p Picture) func(path string) string {
 	return func(path string) string { return found[path] }
 }
 
-// Short returns the short name of an inbox: its folder, and its own name if that is not the usual one. If the folder
-// has a common name, the folder above is added.
-func Short(path string) string { return short(path, 0) }
-
-// short is [Short] with more folders in front.
+// short returns a short name of an inbox: its folder, and its own name if that is not the usual one. If the folder has a
+// common name, the folder above is added, and then as many more.
 func short(path string, more int) string {
 	dir, name := filepath.Split(filepath.Clean(path))
 	dir = filepath.Clean(dir)
@@ -298,7 +293,7 @@ func (b *Board) enter() Effect {
 		if b.Life = (&Life{Item: item, Loaded: item.EntryID == ""}); b.Life.Loaded {
 			return nil
 		}
-		return LoadLife{item, act(b.Page.Path, "log", cmp.Or(item.ID, item.EntryID))}
+		return LoadLife{item, act(b.Page.Path, "log", "", cmp.Or(item.ID, item.EntryID))}
 	}
 	if now, found := b.inbox(b.Selected); found {
 		b.Page = &Page{Path: now.Path()}

@@ -217,11 +217,11 @@ func TestBack(t *testing.T) {
 }
 
 func TestShortNames(t *testing.T) {
-	for path, short := range map[string]string{
+	for path, name := range map[string]string{
 		"/srv/mail/inbox.jsonl": "mail", "/srv/mail/queue/inbox.jsonl": "mail/queue", "/srv/mail/jobs.jsonl": "mail/jobs.jsonl",
 		"/inbox.jsonl": "/", "/queue/inbox.jsonl": "queue", "/a\x1b[2J/inbox.jsonl": `a\u001b[2J`,
 	} {
-		assert.Equal(t, short, Short(path), path)
+		assert.Equal(t, name, short(path, 0), path)
 	}
 }
 
@@ -234,6 +234,11 @@ func TestUniqueNames(t *testing.T) {
 		all = append(all, name(now.Path()))
 	}
 	assert.Equal(t, []string{"a/q", "srv/b/q", "x/b/q", "c"}, all)
+
+	b := Board{Picture: p, Selected: "/x/b/q/inbox.jsonl"}
+	b.Key("p")
+	assert.Equal(t, "pause delivery in x/b/q?", b.Asking.Question, "as the list calls it")
+	assert.Equal(t, "heartbeat pause in x/b/q", b.Asking.Do.Doing)
 }
 
 // TestAQuestionEndsWithItsSession holds that nobody is asked to answer a session whose process is gone.
