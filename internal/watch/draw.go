@@ -293,7 +293,7 @@ func title(b *Board, paint layout.Palette) string {
 		if i.InFlight != nil {
 			flying++
 		}
-		if i.Asks() {
+		if len(i.Held) > 0 || i.Asking() != nil {
 			asking++
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -44,7 +45,7 @@ func live(o *options, l *Lookout) error {
 	program := tea.NewProgram(d, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(colors))
 	t.guard(program)
-	d.gather = func() { newWatch().gather(ctx, program.Send, l) }
+	d.gather = func() { newWatch().gather(ctx, program.Send, l, &d.alike) }
 	_, err = program.Run()
 	cancel()
 	ended := t.restore()
@@ -64,6 +65,8 @@ type display struct {
 	paint  layout.Palette
 	acts   sync.WaitGroup // actions in progress
 	gather func()         // looks at the inboxes until the view ends
+	drawn  string         // the last frame
+	alike  atomic.Int64   // how many frames in a row were the same
 }
 
 // The messages besides keys and sizes.
@@ -94,7 +97,12 @@ func (d *display) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 
 // View is part of [tea.Model].
 func (d *display) View() tea.View {
-	v := tea.NewView(strings.Join(Draw(&d.board, d.paint), "\n"))
+	if text := strings.Join(Draw(&d.board, d.paint), "\n"); text != d.drawn {
+		d.drawn = text
+		d.alike.Store(0)
+	}
+	d.alike.Add(1)
+	v := tea.NewView(d.drawn)
 	v.AltScreen = true
 	v.DisableBracketedPasteMode = true
 	return v
@@ -134,24 +142,28 @@ const (
 	// rest after such a look is pollRest times as long as the look, up to pollMost. Without events, blindEvery applies.
 	pollEvery, pollRest, pollMost = 5 * time.Second, 500, 30 * time.Second
 	blindEvery                    = time.Second
-	tickEvery                     = time.Second           // how often the clock and the ages are drawn
-	soon                          = 20 * time.Millisecond // how long an event waits for others of its commit
+	// tickEvery is how often the clock and the ages are drawn. While that changes nothing, most ticks are left out.
+	tickEvery, maxLeftOut = time.Second, 15
+	soon                  = 20 * time.Millisecond // how long an event waits for others of its commit
 	// restShare bounds the share of time spent looking while inboxes change constantly. The rest after a look is
 	// restShare times as long as the look.
 	restShare = 2
 )
 
 // gather looks at the inboxes whenever something changes, and sends what it sees. A slow terminal delays only this.
-func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout) {
+func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout, alike *atomic.Int64) {
 	poll, tick := time.NewTicker(pollEvery), time.NewTicker(tickEvery)
 	due := time.NewTimer(0)
-	changed, all, rest := map[string]bool{}, true, time.Duration(0)
+	changed, all, rest, ticks := map[string]bool{}, true, time.Duration(0), int64(0)
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case at := <-tick.C:
-			send(update(func(b *Board) Effect { b.Now = at; return nil }))
+			if ticks++; ticks >= min(alike.Load(), 15) || at.Second() == 0 { // the clock shows minutes
+				ticks = 0
+				send(update(func(b *Board) Effect { b.Now = at; return nil }))
+			}
 			continue
 		case e := <-w.all.Events:
 			if len(changed) == 0 {

@@ -108,11 +108,10 @@ func FindInboxes(roots []string) (paths, failed, notes []string) {
 	s := search{found: map[string]bool{}, seen: map[string]bool{}, left: maxSearched}
 	for _, root := range roots {
 		abs, err := filepath.Abs(root)
-		if err != nil {
-			failed = append(failed, err.Error())
-			continue
+		if err == nil {
+			_, err = disk.StatDir(abs)
 		}
-		if _, err := disk.StatDir(abs); err != nil {
+		if err != nil {
 			if isInbox(abs, err) {
 				s.found[abs] = true
 			} else {
@@ -200,15 +199,6 @@ type Inbox struct {
 // Path returns the path of the inbox.
 func (i Inbox) Path() string { return i.Facts.Inbox }
 
-// Asks reports whether a person is asked for something.
-func (i Inbox) Asks() bool { return len(i.Held) > 0 || i.Asking() != nil }
-
-// lookOnce looks at an inbox for the only time. If the lock is held, it waits to see whether the lock is kept.
-func lookOnce(ctx context.Context, path string) (i Inbox) {
-	i.look(path, time.Now(), func(box *inbox.Inbox) see.Facts { return see.Look(ctx, box) })
-	return i
-}
-
 // lookAgain updates what is known, and reports whether anything changed.
 func (i *Inbox) lookAgain(ctx context.Context, path string, at time.Time) bool {
 	last := i.Facts
@@ -245,15 +235,15 @@ func (i *Inbox) look(path string, at time.Time, facts func(*inbox.Inbox) see.Fac
 // differ reports whether two looks differ in more than ages, free space, the writes of a session at work and the holder
 // of the lock. A new day counts as a difference, because spending begins anew.
 func differ(a, b Inbox) bool {
-	days := [2]string{}
-	for n, i := range []*Inbox{&a, &b} {
-		days[n] = i.Now.Local().Format(time.DateOnly)
-		i.Now, i.Space, i.Needed, i.Still, i.Lock, i.Why = time.Time{}, 0, 0, see.Still{}, see.Lock{}, ""
+	for _, i := range []*Inbox{&a, &b} {
+		year, month, day := i.Now.Local().Date()
+		i.Now = time.Date(year, month, day, 0, 0, 0, 0, time.Local)
+		i.Space, i.Needed, i.Still, i.Lock, i.Why = 0, 0, see.Still{}, see.Lock{}, ""
 		kinds := make([]see.Trouble, len(i.Troubles)) // their texts have ages
 		for k, t := range i.Troubles {
 			kinds[k].Kind, kinds[k].Key = t.Kind, t.Key
 		}
 		i.Troubles = kinds
 	}
-	return days[0] != days[1] || !reflect.DeepEqual(a, b)
+	return !reflect.DeepEqual(a, b)
 }

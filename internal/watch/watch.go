@@ -159,7 +159,9 @@ func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) error 
 
 func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err error) {
 	p := Picture{At: time.Now(), Inboxes: make([]Inbox, len(l.Paths))}
-	see.Each(len(l.Paths), func(i int) { p.Inboxes[i] = lookOnce(ctx, l.Paths[i]) })
+	see.Each(len(l.Paths), func(i int) { // where the lock is held, this waits to see whether it is kept
+		p.Inboxes[i].look(l.Paths[i], time.Now(), func(box *inbox.Inbox) see.Facts { return see.Look(ctx, box) })
+	})
 	if len(p.Inboxes) == 0 {
 		s.Note("no inbox was found")
 		return nil
