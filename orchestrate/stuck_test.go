@@ -250,10 +250,7 @@ func TestNobodyDrivesItOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := newRunRig(t, c.process)
-			look := stuck.Look{Inbox: r.inbox, Project: r.dir, Scratch: filepath.Join(r.dir, "told"), Verb: func(verb string, args ...string) string {
-				out, _ := r.heartbeat(append([]string{verb, "--inbox", r.inbox}, args...)...)
-				return out
-			}}
+			look := r.look()
 			c.bring(r)
 			_, err := r.heartbeat("cancel", "--inbox", r.inbox, "--all")
 			require.NoError(t, err)
@@ -286,4 +283,42 @@ func TestHookSharesItsTime(t *testing.T) {
 	out, err := r.heartbeat("run", "status", "--inbox", r.inbox)
 	require.NoError(t, err, out)
 	assert.Equal(t, 2, strings.Count(out, "is stuck: "), out)
+}
+
+func (r *runRig) look() stuck.Look {
+	return stuck.Look{Inbox: r.inbox, Project: r.dir, Scratch: filepath.Join(r.dir, "told"), Verb: func(verb string, args ...string) string {
+		out, _ := r.heartbeat(append([]string{verb, "--inbox", r.inbox}, args...)...) // its status says that something is wrong
+		return out
+	}}
+}
+
+// What a run asks a person stands in the same words everywhere, until it is answered.
+func TestWhatARunAsksIsToldEverywhere(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  await ctx.breakpoint({question:'Ship it?'}); return await ctx.task(agent, {q:'a'}); }`)
+	does := func(args ...string) {
+		t.Helper()
+		out, err := r.heartbeat(append(args, "--inbox", r.inbox, "--babysitter", r.babysitter)...)
+		require.NoError(t, err, out)
+	}
+	question := r.step().Held[0].Effect
+	asks := stuck.Seen{Kind: "breakpoint", State: "held", Says: `waits since .* for a person to answer "Ship it\?"`}
+	assert.Empty(t, r.look().Missing(asks))
+	does("breakpoint", "approve", question)
+	assert.True(t, r.look().Over(asks))
+
+	queued, err := os.ReadFile(r.inbox)
+	require.NoError(t, err)
+	effect := regexp.MustCompile(`"id":"r1/(\w+)"`).FindSubmatch(queued)[1]
+	code, err := os.ReadFile(filepath.Join(r.dir, "p.mjs"))
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(r.dir, "p.mjs"), append(code, "// another\n"...), 0o600))
+	out, err := r.heartbeat("result", string(effect), "--text", "by hand", "--inbox", r.inbox)
+	require.NoError(t, err, out)
+	_, err = r.heartbeat("orchestrate", "--once", "--run", r.run, "--inbox", r.inbox, "--babysitter", r.babysitter)
+	require.Error(t, err, "its code has changed")
+	changed := stuck.Seen{Kind: "run-code", State: "held", Says: "the run r1 rests since .*its code has to be accepted: it has changed in p.mjs"}
+	assert.Empty(t, r.look().Missing(changed))
+	does("run", "accept-code", "r1")
+	assert.True(t, r.look().Over(changed))
 }

@@ -34,7 +34,10 @@ type Look struct {
 }
 
 // Trouble is a row of what is wrong.
-type Trouble struct{ Kind, Since, Urgency, Text, Do string }
+type Trouble struct {
+	Kind, Since, Urgency, Text, Do string
+	What                           string // the occasion, of what notify tells
+}
 
 // Told is what a verb prints about an inbox.
 type Told struct {
@@ -52,14 +55,24 @@ func (l Look) JSON(verb string, args ...string) (t Told) {
 	return t
 }
 
-// Over reports whether nobody is told so any more.
+// Over reports whether nobody is told so any more, and who was told of it is told that it is over.
 func (l Look) Over(of Seen) bool {
 	if of.Kind == "" {
 		return l.Missing(of) != ""
 	}
 	is := func(t Trouble) bool { return t.Kind == of.Kind }
-	return !slices.ContainsFunc(l.JSON("status").Troubles, is) && !slices.ContainsFunc(l.JSON("watch", "--once").Troubles, is) &&
-		!strings.Contains(l.Verb("metrics"), `kind="`+of.Kind+`"} 1`)
+	if slices.ContainsFunc(l.JSON("status").Troubles, is) || slices.ContainsFunc(l.JSON("watch", "--once").Troubles, is) ||
+		strings.Contains(l.Verb("metrics"), `kind="`+of.Kind+`"} `) {
+		return false
+	}
+	doctor := l.Verb("doctor", "--project", l.Project)
+	if t := regexp.MustCompile(of.Says); of.Kind != "dead-letters" && regexp.MustCompile(`(?m)^(warn|fail) +troubles\b`).MatchString(doctor) && t.MatchString(ageless(doctor)) {
+		return false
+	}
+	// A dead letter is told once, the share of a day that is spent, too, and on a full disk nothing is noted.
+	return of.Untold || slices.Contains([]string{"dead-letters", "day-near-limit", "disk-full"}, of.Kind) || slices.ContainsFunc(l.tell(), func(t Trouble) bool {
+		return t.What == "over" && t.Kind == of.Kind
+	})
 }
 
 // Missing are the places of the five that do not tell it in the same words, "" if all do.
@@ -115,12 +128,17 @@ func (l Look) notified() (all []Trouble) {
 	for _, name := range []string{filepath.Join(filepath.Dir(l.Inbox), ".notified.json"), l.Scratch} {
 		_ = os.Remove(name) // it need not be there
 	}
+	return l.tell()
+}
+
+// tell has what was not told yet told, and returns all that was told since the scratch file is there.
+func (l Look) tell() (all []Trouble) {
 	l.Verb("notify", "--stall", "1ms", "--notify", "cat >> "+l.Scratch) // what it cannot tell is missing
 	text, _ := os.ReadFile(l.Scratch)
 	for line := range strings.Lines(string(text)) {
-		var one struct{ Trouble, Text string }
+		var one struct{ What, Trouble, Text string }
 		if json.Unmarshal([]byte(line), &one) == nil {
-			all = append(all, Trouble{Kind: one.Trouble, Text: one.Text})
+			all = append(all, Trouble{What: one.What, Kind: one.Trouble, Text: one.Text})
 		}
 	}
 	return all

@@ -3,6 +3,8 @@ package stuck
 import (
 	"slices"
 	"time"
+
+	"github.com/stretchr/testify/require"
 )
 
 // states are all of the table.
@@ -126,6 +128,32 @@ func ofTheModel() []state {
 				answers(r)
 				r.does("resume")
 			},
+		},
+		{
+			"day near its limit", all(Seen{Kind: "day-near-limit", State: "empty", Says: "the limit of a day"}, hook, launcher, timer),
+			func(r *rig) {
+				r.says("spend 90")
+				r.adds("e1")
+				r.start("--max-tokens-per-day", "100")
+				r.hasAnswered(1)
+			},
+			func(r *rig) {
+				r.write("quit", "")
+				answers(r)
+				r.adds("e2")
+				r.start("--max-tokens-per-day", "1000")
+			},
+		},
+		{
+			"a consumer takes nothing", all(Seen{Kind: "consumer-stuck", State: "empty", Says: "the consumer mail has taken no results since .*exit status 9"}, hook, launcher, timer),
+			func(r *rig) {
+				r.adds("e1")
+				r.start()
+				r.hasAnswered(1)
+				_, err := r.run("", "results", "--exec", "exit 9", "--as", "mail", "--patience", "0")
+				require.Error(r.t, err)
+			},
+			func(r *rig) { r.does("results", "--exec", "true", "--as", "mail") },
 		},
 		{
 			"poison entry", all(Seen{Kind: "dead-letters", State: "empty", Says: "1 dead letter", Wrong: "nothing is queued", Letters: 1}, hook, launcher, host, timer),

@@ -1,10 +1,14 @@
 package stuck
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
+
+	"heartbeat/internal/see"
 	"heartbeat/internal/testing/long"
 )
 
@@ -34,6 +38,27 @@ func TestStuck(t *testing.T) {
 				})
 			}
 		})
+	}
+}
+
+// elsewhere are the kinds that another test brings about.
+var elsewhere = map[see.Kind]string{
+	see.KindBreakpoint:  "orchestrate: TestWhatARunAsksIsToldEverywhere, with babysitter itself",
+	see.KindCode:        "orchestrate: TestWhatARunAsksIsToldEverywhere, with babysitter itself",
+	see.KindSessionDown: "internal/command: TestStuckIdleStates",
+	see.KindUncounted:   "internal/command: TestStatusOfWhatIsNotCounted",
+}
+
+// Each row of the table of troubles, which docs/operate.md lists, is brought about.
+func TestEachRowIsBroughtAbout(t *testing.T) {
+	brought := map[string]bool{}
+	for _, s := range states() {
+		for _, seen := range s.in {
+			brought[cmp.Or(seen.Kind, seen.State)] = true
+		}
+	}
+	for _, row := range see.Rows {
+		assert.NotEqual(t, brought[string(row.Kind)], elsewhere[row.Kind] != "", "%s: %s", row.Kind, elsewhere[row.Kind])
 	}
 }
 
