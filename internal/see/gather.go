@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/book"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
@@ -97,7 +98,7 @@ func Glance(ctx context.Context, box *inbox.Inbox, last *Facts) Facts {
 	f.Unwritable = disk.MayWrite(box.Dir(), inbox.LockName)
 	v, err := box.View()
 	if err == nil {
-		if err = survey(v, &f); err == nil {
+		if err = survey(box, v, &f); err == nil {
 			var counted *inbox.Counted
 			if last != nil {
 				counted = last.counted
@@ -187,7 +188,7 @@ func Questions(box *inbox.Inbox, idle bool) (all []Question) {
 }
 
 // survey reads the state. After an error the facts mean nothing.
-func survey(v *inbox.View, f *Facts) (err error) {
+func survey(box *inbox.Inbox, v *inbox.View, f *Facts) (err error) {
 	f.Exists, f.WrittenAt, f.Cursor = v.Size() >= 0, v.WrittenAt(), v.Cursor()
 	f.Replaced, f.Anew, f.InFlight, f.Redeliver = v.Replaced(), v.LastReplaced(), v.InFlight(), v.Redeliver()
 	f.Totals = keepError(v.Totals())(&err)
@@ -198,7 +199,11 @@ func survey(v *inbox.View, f *Facts) (err error) {
 	f.Backoff = keepError(v.Holds().Backoff())(&err)
 	f.Streak = keepError(v.Holds().Streak())(&err)
 	a := keepError(v.Account())(&err)
-	f.DayNear = recovery.NearDay(recovery.DayLimit(&a), a.On(f.Now))
+	if limit := recovery.DayLimit(&a); limit.Any() {
+		if spent, unread := book.Spending(box, nil); unread == nil { // with what is not charged before the next Stop
+			f.DayNear = recovery.NearDay(limit, spent.Today())
+		}
+	}
 	for _, of := range keepError(v.Sessions())(&err) {
 		s := Session{Session: of, Life: of.Life()}
 		f.Sessions = append(f.Sessions, s)

@@ -92,8 +92,6 @@ func (m *movement) file(path string) {
 	}
 }
 
-const maxSubagents = 512 // bounds the transcripts of subagents that count
-
 // session counts what the session writes: its transcript, and its subagents' in the folder of the same name.
 func (m *movement) session(transcript string) {
 	if transcript == "" {
@@ -101,7 +99,7 @@ func (m *movement) session(transcript string) {
 	}
 	m.file(transcript)
 	dir := filepath.Join(strings.TrimSuffix(transcript, filepath.Ext(transcript)), "subagents")
-	names, _, err := disk.Names(dir, maxSubagents)
+	names, _, err := disk.Names(dir, 512) // of so many subagents the transcripts count
 	if err != nil {
 		return // most sessions have none
 	}

@@ -55,7 +55,7 @@ var allowed = map[string]string{
 	"internal/cli/layout":  "internal/words",
 	"internal/cli/program": "internal/cli internal/cli/layout internal/disk internal/words",
 	"internal/claim":       "inbox recover internal/disk internal/machine internal/words",
-	"internal/see":         "inbox inbox/outcomes internal/agent internal/disk internal/machine internal/money/meter internal/words orchestrate orchestrate/run recover",
+	"internal/see":         "inbox inbox/outcomes internal/agent internal/disk internal/machine internal/money/book internal/words orchestrate orchestrate/run recover",
 
 	"internal/notify":             "inbox inbox/outcomes internal/disk internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/consumer":           "inbox inbox/outcomes internal/machine internal/machine/guardian internal/notify internal/words",
