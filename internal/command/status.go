@@ -69,7 +69,7 @@ type status struct {
 	NothingMovesFor *float64            `json:"nothing_moves_for_seconds"` // as --stall counts
 
 	answerable bool // whoever attaches can answer what the session asks
-	overdue    bool // the entry due at NextDue could not be moved to the inbox
+	overdue    bool // the entry due at NextDue is not in the inbox yet
 }
 
 type waitingEntries struct {

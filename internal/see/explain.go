@@ -178,7 +178,7 @@ func (f Facts) overdue() string {
 	if due.IsZero() || due.After(f.Now) {
 		return ""
 	}
-	return fmt.Sprintf("a scheduled entry has been due since %s, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and status says what prevents it", words.Stamp(due))
+	return fmt.Sprintf("a scheduled entry has been due since %s, and is not in the inbox yet: each Stop and `heartbeat status` move it, or say what prevents that", words.Stamp(due))
 }
 
 func (f Facts) anew() string {

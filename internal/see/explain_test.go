@@ -204,7 +204,7 @@ func TestExplain(t *testing.T) {
 		}),
 			see.Scheduled, "nothing is queued: the first of 3 scheduled entries comes at <4>"},
 		"due now": {facts(func(f *see.Facts) { f.Scheduled = inbox.Schedule{Count: 2, Next: at(0)} }),
-			see.Scheduled, "a scheduled entry has been due since <0>, and could not be moved to the inbox: each Stop and `heartbeat status` try again, and status says what prevents it"},
+			see.Scheduled, "a scheduled entry has been due since <0>, and is not in the inbox yet: each Stop and `heartbeat status` move it, or say what prevents that"},
 
 		"nobody ever": {facts(func(f *see.Facts) { f.Backlog = waiting(1) }),
 			see.NoSession, "1 entry waits, and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},

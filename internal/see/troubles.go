@@ -224,7 +224,7 @@ func (f Facts) pause() Trouble {
 	return t
 }
 
-// late returns the trouble that a scheduled entry could not be moved to the inbox.
+// late returns the trouble that a due entry is not in the inbox: nobody has moved it yet, or it cannot be moved.
 func (f Facts) late() Trouble {
 	t := f.trouble(KindOverdue, f.Scheduled.Next, f.Scheduled.Next.String())
 	t.Reason, t.Text = string(Scheduled), words.Line(f.overdue())
