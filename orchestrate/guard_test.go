@@ -1,8 +1,9 @@
 package orchestrate_test
 
 import (
+	"bytes"
 	"encoding/json"
-	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -10,7 +11,6 @@ import (
 	"github.com/stretchr/testify/require"
 	"github.com/tidwall/gjson"
 
-	"heartbeat/internal/testing/long"
 	"heartbeat/orchestrate"
 )
 
@@ -46,27 +46,28 @@ func TestRunOutOfSteps(t *testing.T) {
 // --max-iterations 0 is no limit: a run goes beyond the 256 iterations of the default, and a
 // session that is bound to it has no limit either, as babysitter reads its file.
 func TestRunWithoutALimit(t *testing.T) {
-	tasks := long.Rounds(2, 260)
-	r := newProcessRig(t, fmt.Sprintf(`export async function process(inputs, ctx) {
-  for (let i = 0; i < %d; i++) await ctx.task(shell, {q:'true'});
-  return await ctx.task(agent, {q:'last'}); }`, tasks))
+	r := newProcessRig(t, twoTasksJS)
 	states := filepath.Join(r.dir, "states")
-	out, err := r.heartbeat("run", "start", "--inbox", r.inbox, "--babysitter", r.babysitter, "--entry", "p.mjs", "--process-id", "p",
-		"--run-id", "r1", "--session-id", "s1", "--state-dir", states, "--execute", "shell", "--max-iterations", "0")
-	require.NoError(t, err, out)
-	assert.Equal(t, fmt.Sprintf("run r1: waiting for 1 agent, 1 entry queued, %d iterations\n", tasks+1), r.standing())
+	r.startRun("--session-id", "s1", "--state-dir", states, "--max-iterations", "0")
 	read := gjson.Parse(r.babysit("session:state", "--session-id", "s1", "--state-dir", states, "--json"))
 	require.True(t, read.Get("state.maxIterations").Exists(), read.Raw)
 	assert.Zero(t, read.Get("state.maxIterations").Int())
 
+	ledger := filepath.Join(filepath.Dir(r.inbox), ".run-r1.json")
+	text, err := os.ReadFile(ledger)
+	require.NoError(t, err)
+	require.Equal(t, 1, bytes.Count(text, []byte(`"steps":1}`)), "%s", text)
+	require.NoError(t, os.WriteFile(ledger, bytes.Replace(text, []byte(`"steps":1}`), []byte(`"steps":1001}`), 1), 0o600))
 	file, err := orchestrate.StateFileAt(states, "s1")
 	require.NoError(t, err)
 	s, err := file.Read()
 	require.NoError(t, err)
-	s.Iteration = 1000
+	s.Iteration = 1001
 	require.NoError(t, file.Write(s))
-	assert.Contains(t, r.spender("s1", "--state-dir", states).shown, "this session is bound to run r1, iteration 1000")
+
+	assert.Equal(t, "heartbeat: this session is bound to run r1, iteration 1001", r.spender("s1", "--state-dir", states).shown)
 	r.sessionID = "s1"
 	r.drive("--state-dir", states, "--max-iterations", "0")
 	assert.Equal(t, "completed", r.state())
+	assert.Contains(t, r.standing(), "run r1: completed, 1003 iterations; it is done")
 }
