@@ -97,7 +97,7 @@ func Passes(err error) bool {
 	return slices.ContainsFunc(passing, func(no syscall.Errno) bool { return errors.Is(err, no) })
 }
 
-// OutOfSpace reports whether an error means a full file system or quota.
-func OutOfSpace(err error) bool {
-	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+// TakesNothing reports whether an error means a file system that is full or read-only, or a quota that is full.
+func TakesNothing(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EROFS)
 }

@@ -114,7 +114,7 @@ func ReasonOf(err error) Reason {
 	switch {
 	case errors.As(err, &busy):
 		return Busy
-	case errors.Is(err, inbox.ErrFull), machine.OutOfSpace(err):
+	case errors.Is(err, inbox.ErrFull), machine.TakesNothing(err) && !errors.Is(err, syscall.EROFS):
 		return Full
 	case machine.Passes(err), errors.Is(err, inbox.ErrLocked), errors.Is(err, context.DeadlineExceeded):
 		return Trouble

@@ -176,7 +176,7 @@ func (e *finisher) conclude(ctx context.Context) (d Decision, err error) {
 		e.warn("the messages could not be read: " + err.Error())
 	}
 	switch err := e.settleEntries(ctx); {
-	case machine.OutOfSpace(err):
+	case machine.TakesNothing(err):
 		return d, err
 	case err != nil:
 		e.warn("the entries could not be settled: " + err.Error())

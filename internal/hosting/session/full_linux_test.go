@@ -3,13 +3,16 @@ package session_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/session"
 	"heartbeat/internal/testing/long"
@@ -56,6 +59,34 @@ func (r *rig) disk() string {
 	})
 	r.Config.DBPath = disk + "/nexus.db"
 	return disk
+}
+
+// A disk that its errors made read-only during a turn, and that somebody mounts writable again: the answer counts.
+func TestDiskReadOnlyForAWhile(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "hello")
+	fifo := r.path("fifo")
+	require.NoError(t, syscall.Mkfifo(fifo, 0o600))
+	r.Config.Prompt = "wait:" + fifo
+	cmd := r.start()
+	lock := filepath.Join(filepath.Dir(r.folder().InboxPath()), inbox.LockName)
+	if err := syscall.Mount(lock, lock, "", syscall.MS_BIND, ""); err != nil {
+		assert.NoError(t, os.WriteFile(fifo, nil, 0o600))
+		_ = cmd.Wait()
+		t.Skipf("no file may be mounted here: %v", err)
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(lock, syscall.MNT_DETACH) }) // fails if the test came to its end
+	require.NoError(t, syscall.Mount("", lock, "", syscall.MS_REMOUNT|syscall.MS_BIND|syscall.MS_RDONLY, ""))
+	require.NoError(t, os.WriteFile(fifo, nil, 0o600))
+	r.until("the end cannot be kept", func() bool {
+		log, _ := os.ReadFile(r.path("logs/ses-1.log"))
+		return contains(log, "the session's end cannot be kept") || r.state().EndedAt != nil
+	})
+	assert.Nil(t, r.state().EndedAt)
+	require.NoError(t, syscall.Unmount(lock, 0))
+	require.NoError(t, cmd.Wait())
+	assert.Equal(t, "completed", r.report()["status"])
+	assert.Equal(t, 1, r.state().Entries.Answered)
 }
 
 // A guardian that has not even the room to sign the lock tries again until it has.

@@ -252,10 +252,10 @@ func (h *host) exitOf(w *watching) queue.Exit {
 	return x
 }
 
-// settleEntries settles what a client left in flight, and counts the entries. On a full disk, conclude tries again.
+// settleEntries settles what a client left in flight, and counts the entries. While the disk takes nothing, conclude tries again.
 func (h *host) settleEntries(x queue.Exit) error {
 	err := h.settle(context.Background(), h.queue, x)
-	if h.unsettled = nil; machine.OutOfSpace(err) {
+	if h.unsettled = nil; machine.TakesNothing(err) {
 		h.unsettled = &x
 	}
 	if err != nil {
