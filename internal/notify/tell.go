@@ -90,7 +90,7 @@ func (t *teller) alone(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("nobody can be told anything: %w", err)
 	}
 	lock, err := disk.AcquireLock(ctx, filepath.Join(t.box.Dir(), lockName), 0)
 	if err = errors.Join(err, next.Release()); err != nil {
