@@ -15,6 +15,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
 	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/supervise/terminal"
 )
 
@@ -109,7 +110,7 @@ func TestTroublesAreToldOnce(t *testing.T) {
 	assert.False(t, tr.mustNotify(Trouble, begin.Add(time.Hour)))
 }
 
-// The folder for a session's settings is made again where the system cleaned it up.
+// The folder for a session's settings and for those who attach is made again where the system cleaned it up.
 func TestThePrivateFolderIsMadeAgain(t *testing.T) {
 	r, box := newRun(t, Persist)
 	t.Setenv("TMPDIR", t.TempDir())
@@ -121,9 +122,13 @@ func TestThePrivateFolderIsMadeAgain(t *testing.T) {
 	r.sign.lock = lock
 	r.private, err = makePrivate(box, lock)
 	require.NoError(t, err)
-	require.NoError(t, os.Remove(r.private.dir))
+	r.listen()
+	defer r.attach.Close()
+	require.NoError(t, os.RemoveAll(r.private.dir))
 	require.NoError(t, r.ready())
 	assert.DirExists(t, r.private.dir)
+	_, err = sharing.Dial(t.Context(), r.attach.Path(), 0)
+	assert.NoError(t, err)
 }
 
 // A session that a supervisor had up for long is none that failed.

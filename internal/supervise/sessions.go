@@ -82,6 +82,7 @@ func (r *run) ready() error {
 	made, err := makePrivate(r.box, r.sign.lock)
 	if err == nil {
 		r.private = made
+		r.listen()
 	}
 	return err
 }

@@ -86,9 +86,8 @@ func (r *run) work() (e *ending) {
 		return r.stuck(err)
 	}
 	defer r.endRest()
-	defer r.private.remove()
 	r.listen()
-	defer func() { r.sign.setSocket("", false); r.attach.Close() }()
+	defer func() { r.sign.setSocket("", false); r.attach.Close(); r.private.remove() }() // by then it may be another one
 	if err := r.prepare(); err != nil {
 		return r.stuck(err)
 	}

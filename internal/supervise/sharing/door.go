@@ -17,15 +17,16 @@ import (
 	"heartbeat/internal/words"
 )
 
-func (s *Server) accept() {
+func (s *Server) accept(listener *net.UnixListener) {
+	slots := make(chan struct{}, 2*maxWatchers) // one for each connection
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, time.Second) {
-		s.slots <- struct{}{}
-		conn, err := s.listener.AcceptUnix()
+		slots <- struct{}{}
+		conn, err := listener.AcceptUnix()
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil: // out of descriptors: it passes
-			<-s.slots
+			<-slots
 			time.Sleep(pause)
 			continue
 		}
@@ -35,7 +36,7 @@ func (s *Server) accept() {
 			_ = conn.Close() // nothing was said yet
 		} else {
 			s.serving.Go(func() {
-				defer func() { <-s.slots }()
+				defer func() { <-slots }()
 				defer conn.Close() // the peer's last frame was sent
 				s.serve(conn)
 			})

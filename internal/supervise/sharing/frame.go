@@ -74,8 +74,7 @@ func (s size) bounded() size {
 
 // writeFrame writes a frame in one call.
 func writeFrame(w io.Writer, kind byte, what []byte) error {
-	frame := binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(what)))
-	_, err := w.Write(append(frame, what...))
+	_, err := w.Write(append(binary.BigEndian.AppendUint32([]byte{kind}, uint32(len(what))), what...))
 	return err
 }
 

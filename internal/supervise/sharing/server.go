@@ -44,7 +44,6 @@ type Server struct {
 	doing    func() string // what the launcher does between sessions
 	path     string
 	listener *net.UnixListener
-	slots    chan struct{} // one for each connection
 	serving  sync.WaitGroup
 
 	mu       sync.Mutex
@@ -55,13 +54,17 @@ type Server struct {
 	closed   bool
 }
 
-// Listen listens in the folder, which only this user can reach. doing says what the launcher does between sessions.
-func (s *Server) Listen(folder string, doing func() string) (err error) {
-	if s.listener, err = socket.Listen(folder, SocketName); err != nil {
+// Listen listens in the folder, which only this user can reach, and no more in an earlier one.
+func (s *Server) Listen(folder string, doing func() string) error {
+	listener, err := socket.Listen(folder, SocketName)
+	if err != nil {
 		return err
 	}
-	s.doing, s.path, s.slots = doing, filepath.Join(folder, SocketName), make(chan struct{}, 2*maxWatchers)
-	go s.accept()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = s.listener.Close() // nil at first, and later where nobody finds it
+	s.doing, s.path, s.listener = doing, filepath.Join(folder, SocketName), listener
+	go s.accept(listener)
 	return nil
 }
 
