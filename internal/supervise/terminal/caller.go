@@ -186,19 +186,16 @@ func ReadKeys(f *os.File, pass func(keys []byte) (goOn bool)) (stop func(), over
 type typist struct{ s *session }
 
 // Write implements [io.Writer]. Once the session begins to end, the typist takes everything and types nothing.
-func (t typist) Write(b []byte) (int, error) {
+func (t typist) Write(b []byte) (_ int, err error) {
 	keys := b
-	front, err := unix.IoctlGetInt(int(t.s.ptmx.Fd()), unix.TIOCGPGRP)
-	if leader, gone := unix.Getsid(front); err == nil && gone == nil && front == leader {
+	front, unknown := unix.IoctlGetInt(int(t.s.ptmx.Fd()), unix.TIOCGPGRP)
+	if leader, gone := unix.Getsid(front); unknown == nil && gone == nil && front == leader {
 		keys = suspend.ReplaceAllLiteral(b, nil)
 	}
-	t.s.typing.keys(keys, time.Now())
-	if !t.s.deaf.Load() {
-		if n, err := t.s.ptmx.Write(keys); err != nil {
-			return n, err
-		}
+	if t.s.typing.keys(keys, time.Now()); !t.s.deaf.Load() {
+		_, err = t.s.ptmx.Write(keys)
 	}
-	return len(b), nil
+	return len(b), err
 }
 
 // suspend is ctrl-z, also as the kitty keyboard (with its locks) and XTerm encode it. A client in front would leave its
