@@ -118,8 +118,7 @@ func (e *examination) takers() []*wire {
 // wiredInboxes returns the inboxes that Stop hooks deliver from, each once.
 func (e *examination) wiredInboxes() (all []string) {
 	for _, w := range e.wires {
-		known := func(other string) bool { return inbox.SameInbox(other, w.inbox) }
-		if w.Event == settings.Stop && w.inbox != "" && !slices.ContainsFunc(all, known) {
+		if w.stops() && w.inbox != "" && !slices.ContainsFunc(all, func(other string) bool { return inbox.SameInbox(other, w.inbox) }) {
 			all = append(all, w.inbox)
 		}
 	}

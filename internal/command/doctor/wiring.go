@@ -114,19 +114,20 @@ func (e *examination) noInbox() string {
 }
 
 // wiredBesides describes what wires the inbox without a settings file, "" for nothing. That is heartbeat's plugin for
-// Claude Code, beside which a hook would be a second one, or heartbeat-launch, which wires its own sessions.
+// Claude Code, unless it stands back for a hook of any inbox, or heartbeat-launch, which wires its own sessions.
 func (e *examination) wiredBesides() string {
 	served := cmp.Or(e.effective(cli.InboxVariable), cli.DefaultInbox)
 	if !filepath.IsAbs(served) {
 		served = filepath.Join(e.Project, served)
 	}
+	standsBack := slices.ContainsFunc(e.wires, func(w *wire) bool { return !w.file.Managed && !slices.Contains(e.Settings, w.file.Path) })
 	decided := false // by the strongest file that names the plugin
 	for _, s := range slices.Backward(e.sources) {
 		for name, on := range s.content.Plugins {
 			if plugin, _, _ := strings.Cut(name, "@"); plugin != "heartbeat" || decided {
 				continue
 			}
-			if decided = true; on && inbox.SameInbox(served, e.inbox) {
+			if decided = true; on && !standsBack && inbox.SameInbox(served, e.inbox) {
 				return fmt.Sprintf("the plugin %s (enabledPlugins in %s) brings the hooks, and serves this inbox", name, e.show(s.Path))
 			}
 		}
@@ -224,8 +225,11 @@ func others(e *examination) string {
 		e.warn(fix, "sessions here work on the inbox %s, and this project has one of its own, %s: was it copied or moved?", e.inbox, e.Found)
 	}
 	for _, g := range e.distinct(e.related(settings.Stop, other)) {
-		inbox := cmp.Or(g[0].inbox, g[0].Inbox)
-		e.warn("take one of them out: "+e.uninstall(inbox, g[0]), "another inbox, %s, is wired as well (%s): at every stop both hooks deliver", inbox, e.places(g))
+		inbox, does := cmp.Or(g[0].inbox, g[0].Inbox), "as well (%s): at every stop both hooks deliver"
+		if e.besides == "" && len(e.related(settings.Stop, same)) == 0 {
+			does = "instead (%s): sessions work on that one alone, and the plugin would stand back"
+		}
+		e.warn("take one of them out: "+e.uninstall(inbox, g[0]), "another inbox, %s, is wired "+does, inbox, e.places(g))
 	}
 	return "no other inbox is wired for this project"
 }
@@ -289,8 +293,7 @@ func binary(e *examination) string {
 	return strings.Join(seen, ", ") + " belongs to this command"
 }
 
-// shortStay is the least sensible timeout of a background hook, because a session may be idle for that long.
-// install sets a year.
+// shortStay is the least sensible timeout of a background hook: a session may be idle so long. install sets a year.
 const shortStay = 24 * time.Hour
 
 func timeout(e *examination) (well string) {
@@ -332,11 +335,9 @@ func blockCap(e *examination) string {
 		return "the plugin keeps below it, and heartbeat-launch lifts it for its own sessions"
 	}
 	path, where := filepath.Join(e.Project, ".claude", "settings.json"), "the environment"
-	value, source := e.setting(settings.BlockCapEnv)
-	if source != nil {
+	value := e.effective(settings.BlockCapEnv)
+	if _, source := e.setting(settings.BlockCapEnv); source != nil {
 		path, where = source.Path, "env of "+e.show(source.Path)
-	} else {
-		value = e.variable(settings.BlockCapEnv)
 	}
 	have := settings.BlockCapEnv + " is " + cmp.Or(value, "not set") + " in " + where
 	if value != "0" {
