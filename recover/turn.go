@@ -122,7 +122,7 @@ func (f *Flight) meansForWoken() StopMeaning {
 }
 
 // meansForPrompt judges an entry with which a client was started. Its turn is that of the prompt to which the client's
-// hook bound it. If that hook was killed, the transcript decides. 0 means that this Stop ends another turn.
+// hook bound it. If that hook was killed or had no room, the transcript decides. 0 means that this Stop ends another turn.
 func (f *Flight) meansForPrompt(patient bool) (means StopMeaning, waitFor string) {
 	in, ours := f.by.Stop, f.by.Start == f.Start
 	switch {
@@ -133,6 +133,8 @@ func (f *Flight) meansForPrompt(patient bool) (means StopMeaning, waitFor string
 		return TurnEnded, ""
 	case !f.IsBound() && ours && patient && claude.TranscriptSize(in.TranscriptPath) > 0:
 		return Unsure, in.TranscriptPath
+	case !f.IsBound() && ours && f.Start != "":
+		return Pending, "" // it may end that very turn: at the client's end its host has its output, too
 	}
 	return 0, ""
 }
