@@ -105,14 +105,12 @@ func (f *Flight) meansIfLater(patient bool) (means StopMeaning, waitFor string) 
 // meansForWoken judges an entry that was to wake its session. The client queues the text behind what a person has typed,
 // and then announces it in a prompt. The turn of that prompt is the entry's.
 func (f *Flight) meansForWoken() StopMeaning {
-	in := f.by.Stop
-	switch {
-	case f.Bound && f.inSession() && f.inPrompt():
+	switch prompt := f.by.Stop.PromptID; {
+	case f.Bound && f.inSession() && f.inPrompt(),
+		!f.Bound && f.inSession() && prompt != "" && f.Woke(prompt): // the hook missed the announcement
 		return TurnEnded
-	case f.Bound && f.inSession() && f.Before != "" && in.PromptID == f.Before:
+	case f.Bound && f.inSession() && f.Before != "" && prompt == f.Before:
 		return Pending // this hook was slow to start
-	case !f.Bound && f.inSession() && in.PromptID != "" && f.Woke(in.PromptID):
-		return TurnEnded // the hook missed the announcement
 	case !f.Bound && f.SameClient():
 		if _, finished := f.finished(); !finished { // else no hook saw its turn, as when the session got another wiring
 			return Pending
