@@ -107,8 +107,7 @@ func (r Reason) isPassing() bool {
 	return slices.Contains([]Reason{Trouble, Full, Exhausted}, r)
 }
 
-// ReasonOf returns the reason for an error that keeps the work from beginning. A person has to fix
-// an error that is not known to pass.
+// ReasonOf returns the reason for an error that keeps the work from beginning. A person has to fix an error that is not known to pass.
 func ReasonOf(err error) Reason {
 	var busy claim.BusyError
 	switch {

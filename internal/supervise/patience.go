@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	// maxHold is the longest back-off waited out without [Options.Patience]. After a longer one
-	// whoever started the launcher must come back.
+	// maxHold is the longest back-off waited out without [Options.Patience]. After a longer one whoever started the launcher must come back.
 	maxHold  = 10 * time.Minute
 	longWait = 10 * time.Second // the shortest wait worth announcing
 )
@@ -252,8 +251,7 @@ func (r *run) announce(text string) {
 }
 
 const (
-	// firstRest is the rest after a session that ended too early or a try that failed. It doubles
-	// with each in a row, up to mostRest.
+	// firstRest is the rest after a session that ended too early or a try that failed. It doubles with each in a row, up to mostRest.
 	firstRest = time.Second
 	mostRest  = 5 * time.Minute
 )
