@@ -226,10 +226,7 @@ func (h TaskWait) Over(limit time.Duration) bool {
 
 // ReportsOn reports whether prompt is the client's report of the end of one of the tasks.
 func (h TaskWait) ReportsOn(prompt string) bool {
-	if !h.Held || !strings.HasPrefix(strings.TrimSpace(prompt), claude.TaskNotification) {
-		return false
-	}
-	return slices.ContainsFunc(h.tasks(), func(t inbox.Task) bool { return strings.Contains(prompt, "<task-id>"+t.ID+"</task-id>") })
+	return h.Held && claude.IsTaskReport(prompt) && slices.ContainsFunc(h.tasks(), func(t inbox.Task) bool { return strings.Contains(prompt, "<task-id>"+t.ID+"</task-id>") })
 }
 
 const spillPrefix, spillSuffix = ".woken-", ".txt"

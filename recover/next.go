@@ -7,7 +7,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate/effect"
 )
@@ -145,10 +144,8 @@ func Waiting(tx *inbox.Tx, a Asker) (h Hold, waits bool, err error) {
 	if h, err = Held(tx, a); err != nil {
 		return h, false, err
 	}
-	if d := tx.InFlight(); d != nil {
-		if o := OwnerOf(tx, d); o.Life == machine.Alive {
-			h.Owner = &o
-		}
+	if tx.InFlight() != nil {
+		h.Owner = LivingOwner(tx)
 		return h, true, nil
 	}
 	_, err = Next(tx, a, inbox.Mark{})

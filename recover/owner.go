@@ -27,6 +27,19 @@ func OwnerOf(in interface{ In(string) inbox.InSession }, d *inbox.Delivery) Owne
 	return ownerOf(d, EvidenceOf(d), in.In(d.SessionID).Known)
 }
 
+// LivingOwner returns the owner of the entry in flight, or nil if none lives.
+func LivingOwner(in interface {
+	In(string) inbox.InSession
+	InFlight() *inbox.Delivery
+}) *Owner {
+	if d := in.InFlight(); d != nil {
+		if o := OwnerOf(in, d); o.Life == machine.Alive {
+			return &o
+		}
+	}
+	return nil
+}
+
 // ownerOf returns the owner of a delivery with this evidence. session is the delivery's.
 func ownerOf(d *inbox.Delivery, e Evidence, session func() inbox.Session) Owner {
 	o := Owner{entry: d, Process: e.Process}

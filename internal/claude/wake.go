@@ -26,8 +26,12 @@ func fits(text string, units int) bool {
 	return true
 }
 
-// TaskNotification begins the prompts in which the client reports the end of a background task.
-const TaskNotification = "<task-notification>"
+// IsTaskReport reports whether the client tells of a background task in this prompt. A text that wakes the session comes
+// in the same tag.
+func IsTaskReport(prompt string) bool {
+	report, is := strings.CutPrefix(strings.TrimSpace(prompt), "<task-notification>")
+	return is && !strings.HasPrefix(strings.TrimSpace(report), "<summary>Stop hook feedback<")
+}
 
 // announcement occurs in the prompts in which the client passes on a hook's text.
 const announcement = "hook blocking error from command"

@@ -113,7 +113,7 @@ func (s *spender) feedback() {
 func (s *spender) end() {
 	s.Helper()
 	s.now = s.now.Add(time.Minute)
-	s.in(func(tx *inbox.Tx) error { return meter.NoteCharge(tx, s.session) })
+	s.in(func(tx *inbox.Tx) error { return meter.NoteCharge(tx, s.session, false) })
 }
 
 func (s *spender) in(do func(*inbox.Tx) error) {

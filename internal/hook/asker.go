@@ -74,10 +74,8 @@ func (h *hook) isInner() (is bool) {
 		return false
 	}
 	h.withView(func(view *inbox.View) {
-		if d, client := view.InFlight(), h.clientPID(); d != nil {
-			o := recovery.OwnerOf(view, d)
-			is = o.Life == machine.Alive && o.PID != client && machine.Nearest(client, func(p int) bool { return p == o.PID }) != 0
-		}
+		o, client := recovery.LivingOwner(view), h.clientPID()
+		is = o != nil && o.PID != client && machine.Nearest(client, func(p int) bool { return p == o.PID }) != 0
 	})
 	return is
 }

@@ -88,7 +88,8 @@ func TestATranscriptThatCannotBeReadAtAStop(t *testing.T) {
 	}
 }
 
-// A second client of the session begins and ends beside an entry's turn. The entry's limit holds all the same.
+// A second client of the session begins and ends beside an entry's turn, and then another session begins. The entry's limit
+// holds all the same.
 func TestALimitBesideASecondClient(t *testing.T) {
 	hook.SetLineWait(time.Millisecond)
 	t.Setenv("CLAUDE_CODE_ENTRYPOINT", "cli")
@@ -100,6 +101,7 @@ func TestALimitBesideASecondClient(t *testing.T) {
 	require.Empty(t, s.event("UserPromptSubmit", `,"prompt_id":"p-2","prompt":"a person"`))
 	s.user("a person")
 	require.Empty(t, s.event("SessionEnd", ""))
+	require.Empty(t, inProcess(t, s.args, `{"hook_event_name":"SessionStart","session_id":"s1","source":"startup"}`))
 	t.Setenv("CLAUDE_PID", strconv.Itoa(os.Getpid()))
 	s.request()
 	require.Empty(t, s.event("PostToolBatch", ""))

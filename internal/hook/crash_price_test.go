@@ -107,7 +107,7 @@ func everyCentIs(t *testing.T, s situation, c crash.Crash, before, a, b int64) {
 	assert.Equal(t, all, prices.Total().Nanos, "before anything is made good")
 	for range 2 {
 		s.settle(t, c.Dir, func(box *inbox.Inbox, tx *inbox.Tx) {
-			require.NoError(t, meter.NoteCharge(tx, "s0"))
+			require.NoError(t, meter.NoteCharge(tx, "s0", false))
 			require.NoError(t, tx.Commit())
 		})
 	}

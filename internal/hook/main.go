@@ -214,7 +214,7 @@ func (h *hook) dispatch() int {
 			return h.record(h.notePrompt)
 		case h.Start != "":
 			return h.record(h.bindPrompt)
-		case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
+		case claude.IsTaskReport(in.Prompt):
 			return h.record(h.bindTaskReport)
 		case in.PromptID == "": // without an id, this turn could be the one that was stopped
 			return h.record(func(tx *inbox.Tx) error { tx.In(in.SessionID).ForgetStopped(); return nil })

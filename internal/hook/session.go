@@ -18,7 +18,7 @@ import (
 func (h *hook) noteStart(tx *inbox.Tx) error {
 	if d := tx.InFlight(); d == nil || !h.isSecondClient(d) { // else the entry's turn continues in the first one
 		h.notePosition(tx)
-		h.warnUncounted(meter.NoteCharge(tx, ""))
+		h.warnUncounted(meter.NoteCharge(tx, "", recovery.LivingOwner(tx) != nil))
 	}
 	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
 }
@@ -83,7 +83,7 @@ func (h *hook) notePrompt(tx *inbox.Tx) error {
 func (h *hook) isOtherTurn(d *inbox.Delivery) bool {
 	in := h.input
 	return in.TranscriptPath != "" && in.SessionID == d.SessionID && in.PromptID != "" && d.PromptID != "" && in.PromptID != d.PromptID &&
-		!strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification) && !h.isSecondClient(d)
+		!claude.IsTaskReport(in.Prompt) && !h.isSecondClient(d)
 }
 
 // isSecondClient reports whether another live client has the entry in flight. The host that starts this client is not one.
@@ -138,7 +138,7 @@ func (h *hook) bindPrompt(tx *inbox.Tx) error {
 		}
 		f.BoundSeq, f.Process = tx.Seq(), inbox.ProcessOf(h.clientPID())
 		return tx.Bind(inbox.Recipient{SessionID: in.SessionID, PromptID: in.PromptID, Evidence: f.Encode()})
-	case strings.HasPrefix(strings.TrimSpace(in.Prompt), claude.TaskNotification):
+	case claude.IsTaskReport(in.Prompt):
 		return h.bindTaskReport(tx)
 	}
 	return nil

@@ -86,7 +86,7 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 	}
 	s.Warn(report.Warnings)
 	err = cli.InTransaction(a.Box, s, func(tx *inbox.Tx) error {
-		return errors.Join(meter.NoteCharge(tx, ""), tx.Commit(), recovery.ForgetSpills(a.Box, tx.InFlight()))
+		return errors.Join(meter.NoteCharge(tx, "", recovery.LivingOwner(tx) != nil), tx.Commit(), recovery.ForgetSpills(a.Box, tx.InFlight()))
 	})
 	if err == nil {
 		err = a.Box.ForgetLeftovers(context.Background())

@@ -201,7 +201,7 @@ func (w *hookWorld) audit() {
 		require.NoError(w.t, err)
 		tx.Money().Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
 		tx.Money().Turns(session) // a turn that no hook could report counts as a whole
-		require.NoError(w.t, meter.NoteCharge(tx, session))
+		require.NoError(w.t, meter.NoteCharge(tx, session, false))
 		require.NoError(w.t, tx.Commit())
 		require.NoError(w.t, tx.Close())
 	}

@@ -52,7 +52,7 @@ func (r *run) settleOnce(ctx context.Context) (st state, err error) {
 	if r.last != nil {
 		ended = r.last.name()
 	}
-	if uncounted := meter.NoteCharge(tx, ended); uncounted != nil { // the work goes on
+	if uncounted := meter.NoteCharge(tx, ended, recovery.LivingOwner(tx) != nil); uncounted != nil { // the work goes on
 		r.Line(time.Now(), "what the sessions spent is not all counted: "+uncounted.Error())
 	}
 	if err := r.settleEntry(tx); err != nil {

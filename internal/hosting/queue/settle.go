@@ -49,7 +49,7 @@ type Turn struct {
 func (q *Queue) Settle(ctx context.Context, x Exit) (report recovery.Report, err error) {
 	q.ended, q.over = cmp.Or(x.Session, q.round.session), x.Over
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
-		if uncounted := meter.NoteCharge(tx, q.ended); uncounted != nil {
+		if uncounted := meter.NoteCharge(tx, q.ended, false); uncounted != nil {
 			q.o.Warn("what the session spent is not all counted: " + uncounted.Error())
 		}
 		report, err = q.settle(tx, x)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"heartbeat/inbox"
@@ -63,15 +62,17 @@ func (p Part) line(last string) price.Line {
 
 // CountTurns counts what the turns of a session cost. today, tool and agent are as in [Range].
 func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
-	first, prompts := s.Turns[0], ""
-	for _, t := range s.Turns {
-		if prompts += t.Prompt + " "; t.Prompt == "" && !t.Outside() {
-			prompts = ""
-			break
+	first, prompts := s.Turns[0], map[string]int64{}
+	for _, t := range slices.Backward(s.Turns) { // entries that follow each other in one turn have the same prompt
+		if !t.Outside() {
+			prompts[t.Prompt] = t.From
 		}
 	}
+	if _, unknown := prompts[""]; unknown {
+		clear(prompts)
+	}
 	later := s.Turns[max(0, slices.IndexFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 }))].From
-	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Prompts: strings.TrimSpace(prompts), Today: today.UnixMilli(), Tool: tool, Agent: agent})
+	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Prompts: prompts, Today: today.UnixMilli(), Tool: tool, Agent: agent})
 	if c.missing && slices.ContainsFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
 		err = fmt.Errorf("read %s: %w", s.Transcript, errGone)
 	}
@@ -188,11 +189,12 @@ func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 func ChargeTurn(tx *inbox.Tx, session string) error { return charge(tx, session, false) }
 
 // NoteCharge charges what all sessions have spent, to the end of those that are gone. ended is a session that is
-// certainly gone, or "".
-func NoteCharge(tx *inbox.Tx, ended string) error {
+// certainly gone, or "". owned says that the client lives that has the entry in flight. If its session has ended, that was
+// in another client.
+func NoteCharge(tx *inbox.Tx, ended string, owned bool) error {
 	var all error
 	for _, s := range tx.Money().Account().Sessions {
-		all = errors.Join(all, chargeSession(tx, s.ID, s.ID == ended))
+		all = errors.Join(all, chargeSession(tx, s.ID, s.ID == ended, owned && tx.InFlight().SessionID == s.ID))
 	}
 	return all
 }
@@ -204,17 +206,18 @@ func ChargeOrphan(tx *inbox.Tx) error {
 	if d == nil || d.SessionID == "" {
 		return nil
 	}
-	return chargeSession(tx, d.SessionID, false)
+	return chargeSession(tx, d.SessionID, false, false)
 }
 
-// chargeSession charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone.
-func chargeSession(tx *inbox.Tx, session string, ended bool) error {
+// chargeSession charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone,
+// and owned that it certainly is not.
+func chargeSession(tx *inbox.Tx, session string, ended, owned bool) error {
 	known, a := tx.In(session).Known(), tx.Money().Account()
 	if s := a.Session(session); s != nil {
 		path := cmp.Or(s.Transcript, TranscriptOf(&known))
 		tx.Money().Position(session, path, claude.TranscriptSize(path), false)
 	}
-	return charge(tx, session, ended || known.EndedAt != nil || known.Life().Ended())
+	return charge(tx, session, !owned && (ended || known.EndedAt != nil || known.Life().Ended()))
 }
 
 // TranscriptOf returns the transcript that a hook named at the session's start, or "".

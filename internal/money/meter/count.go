@@ -7,6 +7,8 @@ package meter
 
 import (
 	"cmp"
+	"maps"
+	"math"
 	"slices"
 	"strings"
 
@@ -21,8 +23,9 @@ type Range struct {
 	Since  int64
 	Stated int64 // the client's own total at From
 	Later  int64 // where a later turn begins, behind any copy; 0 if none does
-	// Prompts holds the ids of the entries' prompts. If it is not empty, what other prompts cost is in [Part.Other].
-	Prompts string
+	// Prompts are the entries' prompts by their ids, and where the first of each one's entries begins. If it is not empty,
+	// what other prompts cost is in [Part.Other]. The count adds those, at -1.
+	Prompts map[string]int64
 	Today   int64 // when the day began, in milliseconds since 1970
 	// Tool is the id of a tool use by the subagent Agent, or by the session itself for "". See Count.HasTool.
 	Tool, Agent string
@@ -55,7 +58,8 @@ type Part struct {
 	Guess  price.ByModel   // the part of Spent that is guessed: prices of summaries
 	Own    bool            // the client's total is not comparable: a person's own prices hold, or the client knows none
 	Stated int64           // the client's own total at the end
-	Other  *Part           // was spent meanwhile on prompts of no entry; nil if nothing was
+	Other  *Part           // was spent meanwhile on prompts of no entry, or of an earlier one; nil if nothing was
+	entry  int64           // where the last entry's prompt so far began: see Range.Prompts
 }
 
 // Plus joins two consecutive parts.
@@ -88,7 +92,7 @@ type counter struct {
 	order    []*request
 	summary  *request        // the last one
 	others   map[string]bool // the uuids of lines of prompts of no entry
-	prompts  map[string]bool // whether a known prompt is no entry's
+	entry    int64           // as Part.entry
 	kind     requestKind     // of a rollout
 	met      []string        // subagents of a rollout
 	reviewed bool            // a subagent reviews what the rollout's session asks for
@@ -97,11 +101,9 @@ type counter struct {
 // Scan counts a range. If the transcript or the table of prices cannot be read, it returns an error and counts the
 // rest.
 func Scan(r Range) (*Count, error) {
-	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}, prompts: map[string]bool{}}
-	for p := range strings.FieldsSeq(r.Prompts) {
-		c.prompts[p] = false
-	}
-	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
+	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}}
+	c.entry = slices.Min(slices.Insert(slices.Collect(maps.Values(r.Prompts)), 0, math.MaxInt64))
+	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated, entry: c.entry}}
 	isRollout := threadOf(r.Transcript) != ""
 	if isRollout {
 		c.before()
@@ -130,9 +132,9 @@ func (c *counter) partOfLine(at int64) int {
 func (c *counter) begin(at, when int64) {
 	switch {
 	case at > c.From:
-		c.Parts = append(c.Parts, Part{From: at, User: true, At: when, Stated: c.total})
+		c.Parts = append(c.Parts, Part{From: at, User: true, At: when, Stated: c.total, entry: c.entry})
 	case at == c.From:
-		c.Parts[0].User, c.Parts[0].At = true, when
+		c.Parts[0].User, c.Parts[0].At, c.Parts[0].entry = true, when, c.entry
 	}
 }
 

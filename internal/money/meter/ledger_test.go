@@ -43,7 +43,7 @@ func (s summarising) starts() {
 
 // ends has whoever finds that the process is gone charge all that it has written.
 func (s summarising) ends() {
-	s.in(func(tx *inbox.Tx) { require.NoError(s, meter.NoteCharge(tx, "s")) })
+	s.in(func(tx *inbox.Tx) { require.NoError(s, meter.NoteCharge(tx, "s", false)) })
 }
 
 // summarised is a turn with a summary of a conversation of so many tokens.
@@ -146,7 +146,7 @@ func TestASummaryIsOfItsEntry(t *testing.T) {
 				if n == 0 { // it is killed before it commits
 					tx, err := s.box.Begin(t.Context())
 					require.NoError(t, err)
-					require.NoError(t, meter.NoteCharge(tx, "s"))
+					require.NoError(t, meter.NoteCharge(tx, "s", false))
 					require.NoError(t, tx.Close())
 				} else {
 					s.ends()

@@ -298,11 +298,10 @@ func TestTheAnswerThatAskedForATool(t *testing.T) {
 	}
 	r.write(prompt("one"), asks("a", "t1"), `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t2"}]}}`)
 	r.agent("agent-x.jsonl", asks("b", "t3"))
-	for want, of := range map[meter.Range]bool{
-		{Tool: "t1"}: true, {Tool: "t2"}: false, {Tool: "t3"}: false, {Tool: "t3", Agent: "x"}: true, {Tool: "t1", Agent: "x"}: false, {}: false,
+	for want, of := range map[[2]string]bool{
+		{"t1", ""}: true, {"t2", ""}: false, {"t3", ""}: false, {"t3", "x"}: true, {"t1", "x"}: false, {}: false,
 	} {
-		want.Transcript = r.path
-		c, err := meter.Scan(want)
+		c, err := meter.Scan(meter.Range{Transcript: r.path, Tool: want[0], Agent: want[1]})
 		require.NoError(t, err)
 		assert.Equal(t, of, c.HasTool, "%+v", want)
 	}

@@ -84,3 +84,69 @@ func TestASecondClientBeforeMidnight(t *testing.T) {
 	assert.EqualValues(t, 200, of.Tokens.Input)
 	assert.EqualValues(t, 100, of.Before.Tokens.Input)
 }
+
+// A subagent names the prompt that it works for. What it spends for a second client is no entry's, nor what it spends in the
+// background after its entry's turn, whether that is charged already or not. One that names none counts as before.
+func TestASubagentOfAnotherPrompt(t *testing.T) {
+	const first, second, other = "008fd6b2-0000-4000-8000-000000000000", "0353ebeb-0000-4000-8000-000000000000", "0c0ffee0-0000-4000-8000-000000000000"
+	at := func(second int) string { return fmt.Sprintf("2026-11-22T14:45:%02d.000Z", second) }
+	user := func(prompt string, second int) string {
+		return fmt.Sprintf(`{"promptId":%q,"type":"user","message":{"content":"<task-notification>\n<summary>Stop hook feedback</summary>"},"timestamp":%q,"uuid":"u%[3]d"}`, prompt, at(second), second)
+	}
+	answer := func(second, tokens int) string {
+		return fmt.Sprintf(`{"type":"assistant","timestamp":%q,"message":{"id":"of %d","model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":"a%[2]d"}`, at(second), second, tokens)
+	}
+	result := func(prompt string, second int) string {
+		return strings.Replace(user(prompt, second), `"<task-notification>\n<summary>Stop hook feedback</summary>"`, `[{"type":"tool_result"}]`, 1)
+	}
+	r := newRig(t)
+	r.write(user(first, 10), answer(11, 1))
+	from := r.write(user(second, 20), answer(21, 10))
+	r.write(user(other, 30))
+	r.agent("agent-1.jsonl", user(first, 12), answer(13, 100), result(second, 21), answer(22, 200))
+	r.agent("agent-2.jsonl", user(second, 23), answer(24, 1000), answer(32, 2000))
+	r.agent("agent-3.jsonl", user(other, 33), answer(34, 4000))
+	r.agent("agent-4.jsonl", answer(25, 10_000))
+	turns := []inbox.Turn{{Prompt: first, Charged: price.Charged{EntryID: "a"}}, {From: from, Prompt: second, Charged: price.Charged{EntryID: "b"}}}
+	for i, want := range [][]int64{{101, 13010, 4200}, {13010, 4200}} {
+		s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: turns[i:]}
+		if i > 0 {
+			s.Turns[0].Since = 1795358720_000 // 14:45:20
+		}
+		c, err := meter.CountTurns(s, time.Time{}, "", "")
+		require.NoError(t, err)
+		var got []int64
+		for _, of := range c.Open(session) {
+			got = append(got, of.Tokens.Input)
+		}
+		assert.Equal(t, want, got)
+	}
+}
+
+// A second client may go on with a prompt from before an entry's turn, and be given a later entry in it. What it spends
+// until then is no entry's.
+func TestAnOlderPromptOfASecondClient(t *testing.T) {
+	const own, other = "008fd6b2-0000-4000-8000-000000000000", "0353ebeb-0000-4000-8000-000000000000"
+	line := func(prompt, uuid, parent, content string) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":%s},"uuid":%q}`, parent, prompt, content, uuid)
+	}
+	answer := func(uuid, parent string, tokens int) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%[2]q}`, parent, uuid, tokens)
+	}
+	const result = `[{"type":"tool_result"}]`
+	r := newRig(t)
+	r.write(line(other, "p1", "", `"a person"`), answer("p2", "p1", 1000))
+	from := r.write(line(own, "e1", "", `"A"`), answer("e2", "e1", 1))
+	r.write(line(other, "p3", "p2", result), answer("p4", "p3", 100), line(own, "e3", "e2", result), answer("e4", "e3", 2))
+	later := r.write(line(other, "f1", "p4", `"B"`), answer("f2", "f1", 10), line(other, "f3", "f2", result), answer("f4", "f3", 20))
+	a, b := inbox.Turn{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}, inbox.Turn{From: later, Prompt: other, Charged: price.Charged{EntryID: "b"}}
+	for want, turns := range map[string][]inbox.Turn{"[3 130]": {a}, "[3 30 100]": {a, b}, "[30]": {b}} {
+		c, err := meter.CountTurns(&inbox.SessionTurns{ID: session, Transcript: r.path, Turns: turns}, time.Time{}, "", "")
+		require.NoError(t, err)
+		var got []int64
+		for _, of := range c.Open(session) {
+			got = append(got, of.Tokens.Input)
+		}
+		assert.Equal(t, want, fmt.Sprint(got))
+	}
+}

@@ -97,7 +97,7 @@ func TestASessionIsCountedLate(t *testing.T) {
 	const total = 7_654_321_987 // billionths
 	p.line(`{"type":"cost-state","totalCostUSD":7.654321987}`)
 	for range 2 { // whoever finds the session once more adds nothing
-		p.in(func(tx *inbox.Tx) { require.NoError(t, meter.NoteCharge(tx, "s")) })
+		p.in(func(tx *inbox.Tx) { require.NoError(t, meter.NoteCharge(tx, "s", false)) })
 	}
 	const token = 4000
 	prices, err := book.Read(box)
@@ -127,7 +127,7 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	p.stop(2000)
 	p.turn(3000)
 	p.in(func(tx *inbox.Tx) { require.NoError(t, tx.In("s").End()) })
-	p.in(func(tx *inbox.Tx) { require.NoError(t, meter.NoteCharge(tx, "")) })
+	p.in(func(tx *inbox.Tx) { require.NoError(t, meter.NoteCharge(tx, "", false)) })
 	prices, err := book.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, 6000*4000, prices.Total().Nanos)
@@ -147,10 +147,10 @@ func TestAKilledSessionIsCountedOnceItCanBe(t *testing.T) {
 	away := p.transcript + ".away"
 	require.NoError(t, os.Rename(p.transcript, away))
 	require.NoError(t, os.Mkdir(p.transcript, 0o700))
-	p.in(func(tx *inbox.Tx) { require.ErrorContains(t, meter.NoteCharge(tx, "s"), "it is a directory") })
+	p.in(func(tx *inbox.Tx) { require.ErrorContains(t, meter.NoteCharge(tx, "s", false), "it is a directory") })
 	require.NoError(t, os.Remove(p.transcript))
 	require.NoError(t, os.Rename(away, p.transcript))
-	p.in(func(tx *inbox.Tx) { require.NoError(t, meter.NoteCharge(tx, "s")) })
+	p.in(func(tx *inbox.Tx) { require.NoError(t, meter.NoteCharge(tx, "s", false)) })
 	prices, err := book.Read(box)
 	require.NoError(t, err)
 	assert.EqualValues(t, 3000*4000, prices.Total().Nanos)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -48,7 +49,7 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 		if !whole { // it is being written
 			return false
 		}
-		if (at > start || start == 0) && len(line) <= maxLine && (len(c.others) > 0 || mayCount(line)) {
+		if (at > start || start == 0) && len(line) <= maxLine && (len(c.others) > 0 || c.mayCount(line, at)) {
 			c.HasTool = c.HasTool || own && c.Tool != "" && bytes.Contains(line, tool) && bytes.Contains(line, []byte(`"assistant"`))
 			f(flat.Begun(line), at)
 		}
@@ -59,9 +60,11 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 }
 
 // mayCount reports whether a line must be parsed. It spares above all the results of tools, most of a transcript.
-func mayCount(line []byte) bool {
-	if bytes.Contains(line, []byte(`"type":"tool_result"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
-		return false // an answer may give a tool such an object
+func (c *counter) mayCount(line []byte, at int64) bool {
+	if bytes.Contains(line, []byte(`"type":"tool_result"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) { // an answer may give a tool such an object
+		_, id, _ := bytes.Cut(line, []byte(`"promptId":"`))
+		entry, known := c.Prompts[string(id[:min(len(id), uuid)])]
+		return len(c.Prompts) > 0 && len(id) > 0 && (!known || at < entry)
 	}
 	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`, `"thread_settings_applied"`} {
 		if bytes.Contains(line, []byte(word)) {
@@ -76,7 +79,7 @@ func (c *counter) line(l *flat.Members, at int64) {
 	if when := timeOf(l); c.From == 0 && (c.Later == 0 || at < c.Later) && l.Exists("uuid") && when > 0 && when < c.Since-late {
 		return
 	}
-	other := c.isOther(l)
+	other := c.isOther(l, at)
 	switch l.String("type") {
 	case "assistant":
 		if model := c.answer(l, c.partOfLine(at), other); model != "" {
@@ -103,18 +106,26 @@ func (c *counter) line(l *flat.Members, at int64) {
 }
 
 // isOther reports whether a line belongs to a prompt of no entry, as a second client of the session appends them
-// between the lines of an entry's. The lines of a prompt name it or descend from it.
-func (c *counter) isOther(l *flat.Members) bool {
+// between the lines of an entry's. The lines of a prompt name it or descend from it. The prompt itself may be older than
+// the range, and an entry's later.
+func (c *counter) isOther(l *flat.Members, at int64) bool {
 	prompt := l.String("promptId")
-	other, known := c.prompts[prompt]
+	entry, known := c.Prompts[prompt]
+	other := known && (entry < 0 || at >= c.Parts[0].entry && at < entry)
 	if !known {
 		other = c.others[l.String("parentUuid")]
-		if len(c.prompts) > 0 && prompt != "" && claude.AsksModel(l) {
-			other = other || !strings.HasPrefix(l.Value("message").Get("content").Text(), claude.TaskNotification)
-			c.prompts[strings.Clone(prompt)] = other
+		if len(c.Prompts) > 0 && prompt != "" && (claude.AsksModel(l) || claude.IsToolResult(l)) {
+			other = other || !claude.IsTaskReport(l.Value("message").Get("content").Text())
+			if entry = c.entry; other {
+				entry = -1
+			}
+			c.Prompts[strings.Clone(prompt)] = entry
 		}
 	}
-	if id := l.String("uuid"); other && id != "" { // "" is the parent of lines that descend from none
+	switch id := l.String("uuid"); {
+	case !other && at >= entry:
+		c.entry = max(c.entry, entry)
+	case other && id != "": // "" is the parent of lines that descend from none
 		c.others[strings.Clone(id)] = true // a part would keep the whole line
 	}
 	return other
@@ -197,7 +208,8 @@ func timeOf(l *flat.Members) int64 {
 	return max(0, t.UnixMilli())
 }
 
-// agents counts the requests of subagents in the range. Their transcripts are in a folder beside the session's own.
+// agents counts the requests of subagents in the range. Their transcripts are in a folder beside the session's own, and
+// name the prompts that they work for. What a subagent spends after the turns of its prompt's entry is no entry's.
 func (c *counter) agents() {
 	base, ok := strings.CutSuffix(c.Transcript, ".jsonl")
 	if !ok {
@@ -221,9 +233,17 @@ func (c *counter) agents() {
 		}
 		left--
 		// The next count reads again what cannot be read now.
+		entry := int64(math.MaxInt64) // of clients that name no prompt
 		_, _ = c.follow(path, 0, name == "agent-"+c.Agent+".jsonl", func(l *flat.Members, _ int64) {
-			if l.String("type") == "assistant" {
-				c.answer(l, c.partAt(timeOf(l)), false)
+			at, prompt := timeOf(l), l.String("promptId")
+			of, known := c.Prompts[prompt]
+			if known && !claude.IsToolResult(l) { // which names the prompt that the session has by then
+				entry = of
+			} else if !known && prompt != "" && len(c.Prompts) > 0 && at < c.Since {
+				entry = -1
+			}
+			if part := c.partAt(at); l.String("type") == "assistant" {
+				c.answer(l, part, part >= 0 && entry < c.Parts[part].entry)
 			}
 		})
 	}

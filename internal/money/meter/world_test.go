@@ -181,7 +181,7 @@ func (w *priceWorld) end(kill bool) {
 	w.log("%s ends: killed %v, gone %v", c.id, kill, gone)
 	w.in(func(tx *inbox.Tx) {
 		if gone {
-			require.NoError(w.t, meter.NoteCharge(tx, c.id))
+			require.NoError(w.t, meter.NoteCharge(tx, c.id, false))
 		} else {
 			tx.Money().Position(c.id, c.path, c.size(), false)
 			require.NoError(w.t, meter.ChargeTurn(tx, c.id))
@@ -260,7 +260,7 @@ func (w *priceWorld) run() {
 		w.end(false)
 	}
 	for _, c := range w.sessions {
-		w.in(func(tx *inbox.Tx) { require.NoError(w.t, meter.NoteCharge(tx, c.id)) })
+		w.in(func(tx *inbox.Tx) { require.NoError(w.t, meter.NoteCharge(tx, c.id, false)) })
 	}
 }
 
