@@ -8,6 +8,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/meter"
 	"heartbeat/orchestrate/effect"
 )
 
@@ -40,6 +41,14 @@ func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
 	}
 	if h.Paused, err = tx.Holds().Paused(); err != nil {
 		return h, err
+	}
+	if h.Paused == nil && (a.Limits.Day.Nanos > 0 || a.Limits.Entry.Nanos > 0) {
+		if _, broken := meter.Prices(); broken != nil { // a limit would let more pass than it says
+			p, err := tx.Holds().Pause(broken.Error()+": mend it, since limits in dollars are not certain to hold", nil)
+			if h.Paused = &p; err != nil {
+				return h, err
+			}
+		}
 	}
 	if h.Stopping, err = tx.Holds().Stopping(); err != nil {
 		return h, err

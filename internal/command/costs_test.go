@@ -314,7 +314,7 @@ func TestTokensWithoutDollars(t *testing.T) {
 	require.NoError(t, os.MkdirAll(filepath.Dir(meter.PricesPath()), 0o700))
 	require.NoError(t, os.WriteFile(meter.PricesPath(), []byte("[models.m]\ninput = x\n"), 0o600))
 	_, notes = says(t, s.box, "costs")
-	assert.Contains(t, notes, "so that only tokens are counted: read what models cost in "+meter.PricesPath()+", so that the prices that are built in count: line 2")
+	assert.Contains(t, notes, "so that only tokens are counted: read what models cost in "+meter.PricesPath()+", so that the prices that are built in count for the rest: line 2")
 	out, _ = says(t, s.box, "status")
 	assert.Contains(t, out, "nobody knows the price of the model: read what models cost in")
 	out, _ = says(t, s.box, "metrics")

@@ -115,15 +115,15 @@ func TestAModelWithoutAPrice(t *testing.T) {
 	require.Empty(t, s.event("PostToolBatch", ""))
 }
 
-// While the table of prices cannot be read, limits hold by the prices that are built in, and no entry is set aside for a
-// price that may be in the table.
+// While the table of prices cannot be read, limits hold by the prices that are built in, no entry is set aside for a
+// price that may be in the table, and no other one is delivered.
 func TestALimitWithoutATable(t *testing.T) {
 	hook.SetLineWait(time.Hour)
 	home := t.TempDir()
 	t.Setenv("XDG_CONFIG_HOME", home)
 	require.NoError(t, os.Mkdir(filepath.Join(home, "heartbeat"), 0o700))
-	require.NoError(t, os.WriteFile(filepath.Join(home, "heartbeat", "prices.toml"), []byte("[models.house-model-7]\ninput = x\n"), 0o600))
 	s := spending(t, "--max-cost-per-entry", "0.011").deliver()
+	require.NoError(t, os.WriteFile(filepath.Join(home, "heartbeat", "prices.toml"), []byte("[models.house-model-7]\ninput = x\n"), 0o600))
 	s.model = "house-model-7"
 	s.request()
 	require.Empty(t, s.event("PostToolBatch", ""))
@@ -133,6 +133,11 @@ func TestALimitWithoutATable(t *testing.T) {
 	s.request()
 	require.Contains(t, s.event("PostToolBatch", ""), "it cost 0.012 of 0.011 USD")
 	require.Len(t, s.letters(), 1)
+	require.Empty(t, s.stop(false, "stopped"))
+	p, err := s.view().Holds().Paused()
+	require.NoError(t, err)
+	require.NotNil(t, p, "a multiplier might be missing")
+	assert.Contains(t, p.Reason, "line 2: it is no [models.NAME]")
 }
 
 // At the limit of a day a subagent ends that goes on after its entry was answered, in a launched session; whatever a

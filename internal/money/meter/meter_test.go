@@ -125,6 +125,11 @@ func TestOwnPrices(t *testing.T) {
 		require.ErrorContains(t, err, "the prices that are built in count")
 		assert.Equal(t, int64(6_000_000), s.Spent.Nanos, "the others have their price")
 	}
+
+	r = own("multiplier = 2\n[models.house-model-7]\ninput = 1\noutput = 10\n[models.claude-opus-5-5\ninput = 900\n[models.x]\ninput = y\n")
+	s, err := r.countOnly()
+	require.ErrorContains(t, err, "line 5: its ] is missing")
+	assert.Equal(t, int64(12_000_000+2_000_000), s.Spent.Nanos, "what can be read counts")
 }
 
 // The client's own totals are kept beside what the requests cost.

@@ -48,7 +48,7 @@ func SayPrices() string {
 
 const maxPrices = 256 << 10
 
-// Prices reads the table of prices. With an error it returns the built-in table.
+// Prices reads the table of prices. With an error it returns what could be read of it.
 func Prices() (*price.Table, error) {
 	file := PricesPath()
 	if file == "" {
@@ -60,22 +60,22 @@ func Prices() (*price.Table, error) {
 			return new(price.Table), nil
 		}
 	}
-	var t *price.Table
+	t := new(price.Table)
 	if err == nil {
 		t, err = parsePrices(text)
 	}
-	if err != nil {
-		return new(price.Table), fmt.Errorf("read what models cost in %s, so that the prices that are built in count: %w", file, err)
+	if t.Path = file; err != nil {
+		err = fmt.Errorf("read what models cost in %s, so that the prices that are built in count for the rest: %w", file, err)
 	}
-	t.Path = file
-	return t, nil
+	return t, err
 }
 
 // parsePrices reads the part of TOML that the file needs: tables [models.NAME], and numbers. A library for all of TOML
-// would make each turn of the hook a fiftieth slower.
-func parsePrices(text []byte) (*price.Table, error) {
+// would make each turn of the hook a fiftieth slower. It passes over what it cannot read, and returns the first such error.
+func parsePrices(text []byte) (_ *price.Table, first error) {
+	const unread = "\n" // no model has that name
 	pattern := ""
-	said := map[string]map[string]float64{pattern: {}} // by model, "" for all of them
+	said := map[string]map[string]float64{pattern: {}, unread: {}} // by model, "" for all of them
 	for n, line := range strings.Split(strings.ReplaceAll(string(text), "\r\n", "\n"), "\n") {
 		model, key, number, err := parseSetting(line)
 		// Case does not matter. People name a model with [1m]. Answers do not, and in a pattern it would match "1" or "m".
@@ -101,7 +101,10 @@ func parsePrices(text []byte) (*price.Table, error) {
 			said[pattern][key] = number
 		}
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", n+1, err)
+			first = cmp.Or(first, fmt.Errorf("line %d: %w", n+1, err))
+			if strings.HasPrefix(strings.TrimSpace(line), "[") {
+				pattern = unread
+			}
 		}
 	}
 	t := new(price.Table)
@@ -109,14 +112,14 @@ func parsePrices(text []byte) (*price.Table, error) {
 		t.Multiplier = &by
 	}
 	delete(said, "")
+	delete(said, unread)
 	for _, pattern := range slices.Sorted(maps.Keys(said)) {
 		r, err := ratesOf(pattern, said[pattern])
-		if err != nil {
-			return nil, err
+		if first = cmp.Or(first, err); err == nil {
+			t.Own = append(t.Own, price.Own{Pattern: pattern, Rates: *r})
 		}
-		t.Own = append(t.Own, price.Own{Pattern: pattern, Rates: *r})
 	}
-	return t, nil
+	return t, first
 }
 
 // parseSetting returns what a line sets: the models of the lines below, or a number.
