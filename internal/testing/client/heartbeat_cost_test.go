@@ -155,7 +155,7 @@ func (s *spender) hangs(tag string) bool {
 }
 
 // A person's client goes on with the session while an entry's tool runs, and each writes to the transcript between the
-// other's requests. The entry has the price of its own.
+// other's requests. It asks a subagent too, and another session begins once it has ended. The entry has the price of its own.
 func TestHeartbeatCostBesideASecondClient(t *testing.T) {
 	const wait = "; until [ -e %s ]; do sleep 0.05; done"
 	s := newSpender(t, func(tag string, nth int) model.Reply {
@@ -165,7 +165,8 @@ func TestHeartbeatCostBesideASecondClient(t *testing.T) {
 		case tag == "[e1]" && nth == 2:
 			return model.Tool("Bash", map[string]any{"command": "touch gone-on" + fmt.Sprintf(wait, "ended"), "description": "wait"})
 		case tag == "[p2]" && nth == 1:
-			return model.Tool("Bash", map[string]any{"command": "touch asked" + fmt.Sprintf(wait, "gone-on"), "description": "wait"})
+			return model.Tool("Bash", map[string]any{"command": "touch asked" + fmt.Sprintf(wait, "gone-on"), "description": "wait"}).
+				And(agents(1, map[string]any{"prompt": "help with it [q2]"}))
 		}
 		return own(tag, nth)
 	})
@@ -180,10 +181,48 @@ func TestHeartbeatCostBesideASecondClient(t *testing.T) {
 	o := s.withTools()
 	o.Resume = strings.TrimSuffix(filepath.Base(paths[0]), ".jsonl")
 	s.drain(ctx, prompt(2), o)
+	s.drain(ctx, prompt(3), s.withTools())
 	require.NoError(t, os.WriteFile(filepath.Join(s.Project, "ended"), nil, 0o600))
 	m.wait()
 	s.sessionsGone(ctx)
 	s.exact()
+}
+
+// A subagent in the background outlives the entry that asked for it. What it spends then is not the next entry's.
+func TestHeartbeatCostOfASubagentThatOutlives(t *testing.T) {
+	until := func(file string) model.Reply {
+		return model.Tool("Bash", map[string]any{"command": "until [ -e " + file + " ]; do sleep 0.05; done", "description": "wait"})
+	}
+	s := newSpender(t, func(tag string, nth int) model.Reply {
+		switch {
+		case tag == "[e1]" && nth == 1:
+			return agents(1, map[string]any{"prompt": "help with it [q1]", "run_in_background": true})
+		case tag == "[q1]" && nth == 1:
+			return until("e2-asked")
+		case tag == "[e2]" && nth == 1:
+			return until("q1-done")
+		}
+		return own(tag, nth)
+	})
+	ctx := minutes(t)
+	s.install("--rewake")
+	s.Record("SubagentStop")
+	term := s.attended(ctx, s.withTools())
+	s.send(verbatim(1))
+	s.answered(ctx, 1)
+	s.send(verbatim(2))
+	s.asked(ctx, "[e2]", 1)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Project, "e2-asked"), nil, 0o600))
+	_, err := s.WaitEvent(ctx, "SubagentStop", 1)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(s.Project, "q1-done"), nil, 0o600))
+	s.answered(ctx, 2)
+	s.untilWritten(ctx)
+	s.quit(ctx, term)
+	s.hooksGone(ctx)
+	prices := s.priced()
+	billed, _ := s.billed("[e2]")
+	assert.Equal(t, billed.Tokens, prices["[e2]"].Tokens)
 }
 
 // has reports whether the project has a file.
