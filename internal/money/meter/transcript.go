@@ -111,15 +111,17 @@ func (c *counter) line(l *flat.Members, at int64) {
 func (c *counter) isOther(l *flat.Members, at int64) bool {
 	prompt := l.String("promptId")
 	entry, known := c.Prompts[prompt]
-	other := known && (entry < 0 || at >= c.Parts[0].entry && at < entry)
-	if !known {
+	other, early := known && entry < 0, at >= c.Parts[0].entry && at < entry
+	if !known || early {
 		other = c.others[l.String("parentUuid")]
 		if len(c.Prompts) > 0 && prompt != "" && (claude.AsksModel(l) || claude.IsToolResult(l)) {
 			other = other || !claude.IsTaskReport(l.Value("message").Get("content").Text())
 			if entry = c.entry; other {
 				entry = -1
 			}
-			c.Prompts[strings.Clone(prompt)] = entry
+			if !other || !early { // else it is an entry's later
+				c.Prompts[strings.Clone(prompt)] = entry
+			}
 		}
 	}
 	switch id := l.String("uuid"); {
