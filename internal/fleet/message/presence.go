@@ -1,6 +1,7 @@
 package message
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -70,9 +71,11 @@ type Hold struct {
 	ProgressAt time.Time `json:"progress_at,omitzero"` // when something last moved
 }
 
-// Keeps reports whether the agent claims to keep a message from others.
-func (a *Presence) Keeps(id string, seq uint64) bool {
-	return slices.ContainsFunc(a.Holds, func(h Hold) bool {
+// Keeps reports whether the agent, last heard at heard, keeps a message from others whose lease it took at taken. It
+// does not name yet what it took since. Further apart than an AckWait are only the clocks of two servers.
+func (a *Presence) Keeps(id string, seq uint64, heard, taken time.Time) bool {
+	since := taken.Sub(heard)
+	return since >= 0 && since < a.ackWait() || slices.ContainsFunc(a.Holds, func(h Hold) bool {
 		return h.ID == id && h.Seq == seq && h.State != Stalled && h.State != Leaving
 	})
 }
@@ -83,14 +86,14 @@ const DefaultAckWait = time.Minute
 // Lives returns for how much longer than now an agent last heard at heard counts as alive, by the server's clock: for
 // an AckWait in all, and not at all once it has ended.
 func (a *Presence) Lives(heard, now time.Time) time.Duration {
-	ackWait := 3 * time.Duration(a.EverySeconds*float64(time.Second))
-	if ackWait <= 0 {
-		ackWait = DefaultAckWait
-	}
 	if a.Ended {
 		return 0
 	}
-	return max(0, ackWait-now.Sub(heard))
+	return max(0, a.ackWait()-now.Sub(heard))
+}
+
+func (a *Presence) ackWait() time.Duration {
+	return cmp.Or(max(0, 3*time.Duration(a.EverySeconds*float64(time.Second))), DefaultAckWait)
 }
 
 // ParsePresence reads a value of the bucket of agents.

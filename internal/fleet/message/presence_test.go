@@ -24,3 +24,14 @@ func TestValue(t *testing.T) {
 	_, err = ParsePresence([]byte("{"))
 	require.Error(t, err)
 }
+
+// In a cluster the server that leads the leases may have another time than the one that leads what agents say.
+func TestKeeps(t *testing.T) {
+	a := Presence{EverySeconds: 20, Holds: []Hold{{ID: "a", Seq: 1, State: InFlight}, {ID: "b", Seq: 2, State: Stalled}}}
+	heard := time.Unix(100, 0)
+	for id, seq := range map[string]uint64{"a": 1, "b": 2, "c": 3} {
+		assert.Equal(t, id == "a", a.Keeps(id, seq, heard, heard.Add(-time.Second)), "%s, taken before", id)
+		assert.True(t, a.Keeps(id, seq, heard, heard.Add(time.Second)), "%s, taken since", id)
+		assert.Equal(t, id == "a", a.Keeps(id, seq, heard, heard.Add(time.Hour)), "%s, by a clock that is an hour ahead", id)
+	}
+}

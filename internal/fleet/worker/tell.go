@@ -109,7 +109,7 @@ func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.
 		return 0, fmt.Errorf("ask whether agent %s lives: %w", l.Agent, err)
 	}
 	p, err := message.ParsePresence(was.Value())
-	if err != nil || !p.Keeps(l.ID, l.Seq) && l.Written.Before(was.Created()) { // else it has taken it since
+	if err != nil || !p.Keeps(l.ID, l.Seq, was.Created(), l.Written) {
 		return 0, nil
 	}
 	back := max(a.ackWait, link.MostDelay+tellApart)
