@@ -14,8 +14,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Exit statuses of the commands. 2 is left out on purpose: Claude Code feeds the stderr of a hook
-// that exits with 2 to the model.
+// Exit statuses of the commands, without 2: Claude Code feeds the stderr of a hook that exits with 2 to the model.
 const (
 	ExitOK           = 0
 	ExitError        = 1

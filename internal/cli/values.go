@@ -221,8 +221,7 @@ func (b *Bytes) String() string {
 // Type is the value's name in the help.
 func (b *Bytes) Type() string { return "bytes" }
 
-// list is the value of a repeatable flag. pflag's own would set up a CSV writer just to format an empty default, at
-// every start of the hook.
+// list is the value of a repeatable flag. pflag's own sets up a CSV writer at every start of the hook.
 type list struct {
 	to     *[]string
 	commas bool // each value is split at commas

@@ -71,8 +71,7 @@ func (v Verb) Run(args []string, s Streams) int {
 	return Conclude(err, s.Command+" "+v.Name, s)
 }
 
-// Conclude prints a verb's error, if any, and returns the exit status. path is how the verb is
-// typed, such as heartbeat send.
+// Conclude prints a verb's error, if any, and returns the exit status. path is the verb as typed: heartbeat send.
 func Conclude(err error, path string, s Streams) int {
 	var usage usageError
 	var other statusError
@@ -97,8 +96,7 @@ func Conclude(err error, path string, s Streams) int {
 	return ExitError
 }
 
-// Verbs runs a heartbeat verb in this process and returns its exit status, so that other commands
-// do exactly what the verb does.
+// Verbs runs a heartbeat verb in this process and returns its exit status, for commands that do what the verb does.
 type Verbs func(args []string, s Streams) int
 
 // Outcome turns the status and stderr of such a run into an error, nil on success.
@@ -129,8 +127,7 @@ func (e EndedBy) Error() string { return "ended by " + e.Signal.String() }
 // Status returns the exit status that a shell reports for the signal.
 func (e EndedBy) Status() int { return 128 + int(e.Signal) }
 
-// VerbNames are heartbeat's verbs in the order of its help. The hook knows only these names and
-// links none of the verbs' code.
+// VerbNames are heartbeat's verbs in the order of its help: all that the hook, which links no verb, knows of them.
 var VerbNames = []string{
 	"send", "ask", "results", "check", "status", "costs", "peek", "log", "metrics", "notify", "watch", "mcp",
 	"pause", "resume", "stop", "cancel", "attach",

@@ -90,8 +90,7 @@ heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 	},
 }
 
-// worker returns what runs the sessions, nil for --no-session. Missing requirements are reported before anything is
-// sent.
+// worker returns what runs the sessions, nil for --no-session, and reports missing requirements before a send.
 func (o *askFlags) worker(command []string) (*askWorker, error) {
 	if _, err := disk.StatDir(o.project); err != nil {
 		return nil, cli.Status(exitSetUp, fmt.Errorf("there is no folder %s", words.Line(o.project)))

@@ -92,8 +92,7 @@ func (w *askWorker) work(ctx context.Context, box *inbox.Inbox, r inbox.Receipt)
 	return o, err
 }
 
-// once runs a launcher, unless a living session will come to the entry by itself. more is whether another launcher may
-// get further.
+// once runs a launcher, unless a living session will come to the entry. more is whether another may get further.
 func (w *askWorker) once(ctx context.Context, box *inbox.Inbox, mine inbox.Receipt) (more bool, err error) {
 	f := see.Glance(ctx, box, nil)
 	w.report = supervise.Report{}
@@ -136,8 +135,7 @@ func turnsUntil(box *inbox.Inbox, id string) (turns int) {
 	return mine
 }
 
-// launch runs a launcher for the turns up to an entry's own, and returns once it has ended. When ctx ends, the launcher
-// is told to end.
+// launch runs a launcher for the turns up to an entry's own, until it has ended. When ctx ends, it is told to end.
 func (w *askWorker) launch(ctx context.Context, box *inbox.Inbox, mine inbox.Receipt) error {
 	program, err := cli.Beside("heartbeat-launch")
 	if err != nil {

@@ -55,8 +55,7 @@ func (w *waited) price(box *inbox.Inbox) {
 
 var errTimedOut = errors.New("the time is over")
 
-// await waits for the entries in order, all within the timeout. It returns the error of the first that was not
-// answered.
+// await waits for the entries in order, all within the timeout, and returns the error of the first without an answer.
 func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Streams) error {
 	ctx, stop := o.patience()
 	defer stop()
@@ -233,8 +232,7 @@ func (a awaited) update(ctx context.Context, line *layout.ProgressLine) {
 	}
 }
 
-// describe returns what is waited for, and since when. It returns "" if the inbox cannot be read, because the verb
-// itself reports that.
+// describe returns what is waited for, and since when, or "" if the inbox cannot be read: the verb reports that.
 func (a awaited) describe(ctx context.Context) (what string, since time.Time) {
 	v, err := a.box.View()
 	if err != nil {

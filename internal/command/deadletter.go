@@ -144,7 +144,6 @@ func (o *letterFlags) open(s cli.Streams) (*inbox.Inbox, error) {
 	return mending(&o.InboxFlags)(s)
 }
 
-// check refuses combinations that would not do what they seem to say.
 func (o *letterFlags) check(args []string) error {
 	letters := len(args) > 0
 	if err := o.checkQuiet(&o.InboxFlags); err != nil {
@@ -223,7 +222,6 @@ func letterNames(l inbox.Letter) history.Names {
 	return history.Names{l.ID, l.Letter, l.EntryID}
 }
 
-// oneEntry reports whether all letters belong to the same entry.
 func oneEntry(all []inbox.Letter) bool {
 	other := func(l inbox.Letter) bool {
 		return l.EntryID != all[0].EntryID && (l.ID == "" || l.ID != all[0].ID)

@@ -232,8 +232,7 @@ func (o *initFlags) wiring() (path string, w settings.Wiring, err error) {
 // ignoring is the .gitignore of the inbox's folder.
 const ignoring = "# The inbox of heartbeat: git leaves this folder alone.\n*\n"
 
-// write makes the folder, and records in it what init is about to make. After a kill from here on --undo knows what
-// to remove.
+// write makes the folder, and records in it what init is about to make, so that --undo knows it after a kill.
 func (o *initFlags) write(there bool, s cli.Streams) error {
 	if !there {
 		if err := disk.MakeDir(o.dir); err != nil {
@@ -289,7 +288,6 @@ func (o *initFlags) report(s cli.Streams) error {
 	return err
 }
 
-// firstSteps returns what to type in a new project.
 func firstSteps(between string) string {
 	return strings.Join(append([]string{"heartbeat init"}, nextSteps("")...), between)
 }

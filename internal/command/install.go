@@ -317,8 +317,7 @@ func checkLasting(program string) error {
 	return nil
 }
 
-// makeFolder comes last, because root becomes the user for whom it makes the folder, and that user may not be able
-// to write the settings.
+// makeFolder comes last: root becomes the user whose folder it is, who may not be able to write the settings.
 func (o *installFlags) makeFolder(s cli.Streams) error {
 	if err := makeFolder(o.wired.Inbox, s); err != nil {
 		return fmt.Errorf("the hook is wired, but %w", err)

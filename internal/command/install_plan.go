@@ -145,8 +145,7 @@ func (o *installFlags) planTools(p *wiringPlan, path string, s cli.Streams) erro
 	return nil
 }
 
-// noteCodexOff notes what keeps Codex from running the hooks in the file at path: the config.toml beside it, or the
-// person's own.
+// noteCodexOff notes what keeps Codex from running the hooks at path: the config.toml beside it, or the person's.
 func noteCodexOff(path string, s cli.Streams) {
 	person := installFlags{agent: codexAgent, scope: string(settings.User)}
 	persons, err := person.path()
@@ -173,8 +172,7 @@ func noteCodexOff(path string, s cli.Streams) {
 	}
 }
 
-// wiring turns the flags into the hooks of a settings file. Only the given flags are written, so that a later release
-// can improve the defaults.
+// wiring makes the hooks of a settings file from the given flags alone, so that a later release can improve defaults.
 func (o *installFlags) wiring() (settings.Wiring, error) {
 	if err := o.wired.Check(o.hook, nil); errors.Is(err, cli.ErrNoInbox) && o.verb == "uninstall" {
 		return settings.Wiring{}, cli.Usage(fmt.Errorf("%w; heartbeat doctor says which one is wired", err))

@@ -57,8 +57,7 @@ func (o *letterFlags) requeueOrAccept(box *inbox.Inbox, words []string, s cli.St
 
 const requeueHold = time.Second // about how long the lock is held at a time
 
-// transaction requeues what is left, with a commit for each letter, because several letters of 64 MiB would be too
-// much for one record.
+// transaction requeues what is left, with a commit for each letter: several of 64 MiB are too much for one record.
 func (r *requeueing) transaction(still inbox.Mark) error {
 	return cli.InTransaction(r.box, r.Streams, func(tx *inbox.Tx) error {
 		if err := r.read.Update(tx); err != nil {

@@ -146,7 +146,6 @@ func (r resumed) sentence() string {
 	return now + but
 }
 
-// change runs and commits one transaction.
 func change(box *inbox.Inbox, s cli.Streams, change func(*inbox.Tx) error) error {
 	return cli.InTransaction(box, s, func(tx *inbox.Tx) error {
 		if err := change(tx); err != nil {

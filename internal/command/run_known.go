@@ -170,8 +170,7 @@ func runsDir(flag string) string {
 	return cmp.Or(flag, os.Getenv("BABYSITTER_RUNS_DIR"), filepath.Join(".a5c", "runs"))
 }
 
-// mayRun refuses to run the code of a run that nobody named, unless the run is in the folder where this command
-// looks for runs anyway.
+// mayRun refuses to run the code of a run that nobody named, unless this command looks for runs in its folder anyway.
 func (r knownRun) mayRun(flag string) error {
 	dir, err := filepath.Abs(runsDir(flag))
 	if err != nil || r.named || filepath.Dir(r.Dir()) == dir {

@@ -142,7 +142,6 @@ func (q *quietFlag) checkQuiet(i *cli.InboxFlags) error {
 // opener opens a verb's inbox: [cli.InboxFlags.OpenRead], [changing] or [mending].
 type opener func(cli.Streams) (*inbox.Inbox, error)
 
-// changing opens the inbox for a verb that changes it.
 func changing(i *cli.InboxFlags) opener {
 	return func(cli.Streams) (*inbox.Inbox, error) { return i.Open() }
 }

@@ -199,8 +199,7 @@ func (o *statusFlags) follow(box *inbox.Inbox, s cli.Streams) error {
 	return err
 }
 
-// sameButForAges compares two outputs without their ages, so that a file or a pipe gets no new copy just because
-// time passed.
+// sameButForAges compares outputs without ages: a file or a pipe gets no new copy just because time passed.
 func sameButForAges(a, b string) bool {
 	return ages.ReplaceAllString(a, "") == ages.ReplaceAllString(b, "")
 }

@@ -133,8 +133,7 @@ type spentToday struct {
 	LimitTokens int64        `json:"limit_tokens,omitempty"`
 }
 
-// String returns "3.10 of 50.00 USD", or without the limit if there is none. Tokens appear if no dollars are known, or
-// if tokens are limited.
+// String returns "3.10 of 50.00 USD", or without the limit. Tokens appear if limited, or if no dollars are known.
 func (t spentToday) String() string {
 	p := t.Price()
 	var parts []string

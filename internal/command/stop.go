@@ -109,15 +109,13 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 	return r, cli.Silent(by.Status())
 }
 
-// The system's list of locks may miss one while others change, so it is read this often before a missing lock is
-// believed.
+// The system's list of locks may miss one while others change: it is read this often before a lock counts as missing.
 const (
 	holderTries = 10
 	holderRest  = 50 * time.Millisecond
 )
 
-// launcherOf returns the process that holds the launcher's lock, or none. It returns an error for a holder that stop
-// may not end.
+// launcherOf returns the process that holds the launcher's lock, or none, and an error for one that stop may not end.
 func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	for try := range holderTries {
 		if try > 0 {
@@ -175,8 +173,7 @@ func lockHolder(box *inbox.Inbox) int {
 	return -1
 }
 
-// signalEnd sends a launcher the signal to end, but never a process that reused its id. A launcher that has just ended
-// needs no signal.
+// signalEnd sends a launcher, never a process that reused its id, the signal to end, unless it has just ended.
 func signalEnd(launcher machine.Entry) error {
 	if err := guardian.Send(launcher, syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("signal the launcher, process %d: %w: run this as its user", launcher.PID, err)
@@ -185,14 +182,12 @@ func signalEnd(launcher machine.Entry) error {
 }
 
 const (
-	// endingPoll is how often to check that a launcher has noted the first signal, because two signals at once count
-	// as one.
+	// endingPoll is how often to check that a launcher has noted the first signal: two at once count as one.
 	endingPoll     = 5 * time.Millisecond
 	endingPatience = 5 * time.Second // how long that may take
 )
 
-// isSigned reports whether the launcher's sign begins with these words. The sign of another launcher, which was killed,
-// does not count.
+// isSigned reports whether the launcher's sign, not that of another one that was killed, begins with these words.
 func isSigned(box *inbox.Inbox, launcher machine.Entry, words string) bool {
 	sign := see.SignOf(box)
 	return sign[0] == strconv.Itoa(launcher.PID) && strings.HasPrefix(sign[1], words)

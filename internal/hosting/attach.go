@@ -67,8 +67,7 @@ func (h *hosted) follow(from int64, show func(stream.Stored) error, s cli.Stream
 	})
 }
 
-// messages yields the session's messages from a number on, and unless follow is nil also later ones until the session
-// has ended or follow returns false.
+// messages yields the session's messages from a number on: with follow later ones until the end or until it is false.
 func (h *hosted) messages(ctx context.Context, from int64, follow func() bool) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		db := store.In(folder.Root(h.DB), "")

@@ -99,8 +99,7 @@ func databases(o *shownFlags) ([]string, error) {
 	return []string{db}, err
 }
 
-// sessions returns the selected sessions whose IDs begin with id. It leaves out those that could not be
-// read, which the error names.
+// sessions returns the selected sessions whose IDs begin with id. The error names those that could not be read.
 func sessions(o *shownFlags, id string) (all []*hosted, problems error) {
 	found, problems := folders(o)
 	found = slices.DeleteFunc(found, func(f folder.Folder) bool { return !strings.HasPrefix(f.ID, id) })

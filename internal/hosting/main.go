@@ -44,7 +44,6 @@ func Run(args []string, s cli.Streams) int {
 	return theProgram().Run(args, s)
 }
 
-// theProgram is the command, with its verbs in the order of the help.
 func theProgram() program.Program {
 	return program.Program{
 		Name:  command,
@@ -82,8 +81,7 @@ func actionOf(f *pflag.FlagSet, check func(args []string) error, do func(cli.Str
 	}
 }
 
-// untilSignal calls do with a context that ends at the first signal that ends a program. The exit status is then the
-// signal's.
+// untilSignal calls do with a context that the first terminating signal ends. The exit status is then the signal's.
 func untilSignal(do func(context.Context) error) error {
 	taken := signals.Catch()
 	defer taken.Stop()

@@ -129,8 +129,7 @@ func locate(ctx context.Context, o *oneFlags) (*hosted, error) {
 	return pick(named, o.ID, problems)
 }
 
-// soFar yields the session's present messages and waits for no more. It reads those of a session that was not
-// hosted here in the guild's table.
+// soFar yields the session's present messages: from the guild's table, if it was not hosted here.
 func (h *hosted) soFar(ctx context.Context) iter.Seq2[stream.Stored, error] {
 	return func(yield func(stream.Stored, error) bool) {
 		kept := false

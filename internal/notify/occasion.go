@@ -38,8 +38,7 @@ const (
 // byUrgency lists the kinds in the order in which they are told.
 var byUrgency = []What{Question, Fault, Stalled, Failing, Limit, Paused, DeadLetter, Over, Drained, More, Test}
 
-// Occasion is the JSON object that the command gets on stdin. Its texts are bounded, valid UTF-8, on one line, and
-// free of control characters.
+// Occasion is the JSON object on the command's stdin. Its texts are bounded lines of UTF-8 without control characters.
 type Occasion struct {
 	V        int            `json:"v"` // 1
 	What     What           `json:"what"`
@@ -173,8 +172,7 @@ const (
 	maxSaid    = 16
 )
 
-// load reads what was told. A state that cannot be read or believed counts as none, so recent occasions are told
-// once more.
+// load reads what was told. A state that cannot be read or believed counts as none: recent occasions are told again.
 func load(box *inbox.Inbox, lock string, now time.Time) *state {
 	b, err := disk.ReadState(filepath.Join(box.Dir(), StateName), maxState)
 	st := &state{Holding: map[string]holding{}, ToldAt: map[What][]time.Time{}}

@@ -27,8 +27,7 @@ type scan struct {
 	pending map[What]pending
 }
 
-// pending are the occasions of one kind that were not told yet. kept has all that hold, and of the others as many as
-// may be told one by one.
+// pending are a kind's occasions that were not told. kept are all that hold, and as many others as may be told singly.
 type pending struct {
 	kept  []Occasion
 	count int64
@@ -132,8 +131,7 @@ var unmoved = []see.Kind{
 	see.KindFailed, see.KindOrphaned, see.KindStalled, see.KindReplaced, see.KindNoSession, see.KindSessionDown, see.KindNoWaker, see.KindLauncher,
 }
 
-// troubles adds what is wrong, but for dead letters: see [scan.addLetters]. A trouble that usually passes by itself is
-// told only once it has lasted.
+// troubles adds what is wrong, but for dead letters: [scan.addLetters]. What usually passes is told once it has lasted.
 func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
 	for _, t := range s.facts.Troubles() {
 		switch {
@@ -263,7 +261,6 @@ func (s *scan) drained(settled int64) {
 // memory is the greatest age at which a dead letter is told when there is no record of what was told.
 const memory = 24 * time.Hour
 
-// addLetters adds the open dead letters that were not told.
 func (s *scan) addLetters() (err error) {
 	open := sync.OnceValues(func() (func(string) bool, error) { return outcomes.OpenLetters(s.box) })
 	from := s.st.Letters

@@ -1,5 +1,4 @@
-// Package see gathers the facts about an inbox once, and derives its troubles from one table, for every verb that informs
-// a person.
+// Package see gathers facts about an inbox once, and derives its troubles from one table, for all that inform a person.
 package see
 
 import (

@@ -146,8 +146,7 @@ func find(like Row) (row Row) {
 	return row
 }
 
-// TroublesAt returns the troubles of the inboxes at these paths. An empty path, or an inbox that cannot be opened,
-// has none.
+// TroublesAt returns the troubles of the inboxes at these paths: none of "", or of one that cannot be opened.
 func TroublesAt(paths ...string) [][]Trouble {
 	all, _ := InEach(paths, func(box *inbox.Inbox) ([]Trouble, error) {
 		return Look(context.Background(), box).Troubles(), nil
@@ -155,8 +154,7 @@ func TroublesAt(paths ...string) [][]Trouble {
 	return all
 }
 
-// InEach returns what read returns for each of these inboxes, in their order. The error names those that cannot be opened
-// or read.
+// InEach returns what read returns for each of these inboxes, in order. The error names those that cannot be read.
 func InEach[T any](paths []string, read func(*inbox.Inbox) (T, error)) ([]T, error) {
 	all, failed := make([]T, len(paths)), make([]error, len(paths))
 	Each(len(paths), func(i int) {
@@ -195,8 +193,7 @@ func Each(n int, f func(i int)) {
 	}
 }
 
-// Command returns a heartbeat command line for the inbox. If its text could act on the terminal into which it is pasted,
-// it returns that of status instead.
+// Command returns a heartbeat command for the inbox, or that of status if pasting its text could act on a terminal.
 func Command(inbox string, args ...string) string {
 	verb := strings.Fields(args[0]) // "run status" is one verb of two words
 	all := slices.Concat([]string{"heartbeat"}, verb, args[1:])

@@ -11,8 +11,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Troubles returns what is wrong, most urgent first. Within an urgency the reason why nothing moves comes first, in
-// the words of [Facts.Explain].
+// Troubles returns what is wrong, most urgent first, and then why nothing moves, in the words of [Facts.Explain].
 func (f Facts) Troubles() []Trouble {
 	var all []Trouble
 	if t, is := f.why(); is {
@@ -194,8 +193,7 @@ func (f Facts) delivery() (all []Trouble) {
 	return append(all, f.replaced()...)
 }
 
-// anewFor is how long a replaced inbox stays a trouble. The next commit takes the new file up, often before a person
-// could notice.
+// anewFor is how long a replaced inbox stays a trouble: the next commit takes it up, often before a person notices.
 const anewFor = time.Hour
 
 // replaced returns the trouble that the inbox was replaced within anewFor.

@@ -89,8 +89,7 @@ func asked(s *Session) string {
 	return fmt.Sprintf("session %s waits for a person: %s (since %s, and no turn of it has ended since)", words.Short(s.ID), s.Asks, words.Stamp(s.Asks.At))
 }
 
-// asking explains entries that wait while the session asks for a person about other work. A session that can be
-// woken has no other work.
+// asking explains entries that wait while the session, which cannot be woken, asks a person about other work.
 func (f Facts) asking() (State, string) {
 	s := f.Current()
 	if s == nil || !s.IsAsking() || !f.hasEntry() || f.waker() != nil {

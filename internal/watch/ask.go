@@ -13,8 +13,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// ask begins a question about the chosen inbox or entry if the key stands for one. The verb itself decides whether the
-// action is possible.
+// ask begins the key's question about the chosen inbox or entry. The verb decides whether the action is possible.
 func (b *Board) ask(key string) {
 	now, found := b.Inbox()
 	if !found {
@@ -76,8 +75,7 @@ func act(inbox, verb, place string, args ...string) Act {
 	return Act{"heartbeat " + verb + " in " + place, all}
 }
 
-// asked returns the question to answer: the chosen one, or the only one there is. A refusal explains why there is
-// nothing to answer.
+// asked returns the question to answer, the chosen or the only one, or explains why there is none.
 func asked(now Inbox, item Item, place string) (_ Item, refusal string) {
 	if item.Kind != Question {
 		all := Asked(now)

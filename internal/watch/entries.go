@@ -44,7 +44,6 @@ type Item struct {
 	Price          price.Price // the cost so far, over all attempts
 }
 
-// name returns the item's name in lists.
 func (i Item) name() string {
 	if i.Kind == Question {
 		return words.Short(i.ID)
@@ -147,8 +146,7 @@ func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err 
 	return all, more, err
 }
 
-// openLetters returns the last dead letters that can be requeued, newest first. They include entries that a person
-// canceled and may want back.
+// openLetters returns the last letters that can be requeued, newest first, also what a person canceled.
 func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
 	_, err = outcomes.EachLetter(box, func(l inbox.Letter) bool {

@@ -25,8 +25,7 @@ import (
 	"heartbeat/internal/machine/signals"
 )
 
-// fps is the most frames a second. The library checks for changes that often, so a higher number costs more even
-// while nothing changes.
+// fps is the most frames a second. The library checks for changes that often, which costs even while nothing changes.
 const fps = 12
 
 // live shows the inboxes until a key or a signal ends it.
@@ -235,8 +234,7 @@ func (w *watch) follow(inboxes []string) {
 	}
 }
 
-// terminal is the person's terminal. As a reader it notices the end of input, which the terminal library does not
-// report.
+// terminal is the person's terminal. As a reader it notices the end of input, as the terminal library does not.
 type terminal struct {
 	*os.File
 	out     *os.File

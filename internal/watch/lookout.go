@@ -22,8 +22,7 @@ import (
 )
 
 const (
-	// findEvery is how often new inboxes are searched for. The rest after a search is at least findRest times as long
-	// as the search.
+	// findEvery is how often new inboxes are searched for. The rest after a search is findRest times as long, or longer.
 	findEvery = 5 * time.Second
 	findRest  = 50
 )

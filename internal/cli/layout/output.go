@@ -74,8 +74,7 @@ func (s sentences) Write(b []byte) (int, error) {
 // Raw implements the interface that [words.Raw] looks for.
 func (s sentences) Raw() io.Writer { return words.Raw(s.to) }
 
-// Text prints the text in the style, cleaned of control sequences and wrapped between words. The
-// last line gets its newline.
+// Text prints the text in the style, cleaned of control sequences, wrapped between words, and ended with a newline.
 func (o Output) Text(style Style, text string) error {
 	lines := Wrap(words.Plain(strings.TrimRight(text, "\n")), min(o.Width, maxWidth))
 	for i, line := range lines {

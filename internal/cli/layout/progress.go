@@ -37,8 +37,7 @@ type ProgressLine struct {
 	stopped  sync.WaitGroup
 }
 
-// StartLine begins a line that shows doing and for how long. It returns nil, which shows nothing, unless out is a
-// terminal that can clear a line.
+// StartLine begins a line that shows doing and for how long. It returns nil, which shows nothing, off a terminal.
 func StartLine(out io.Writer, doing string) *ProgressLine {
 	f := Terminal(out)
 	if f == nil || os.Getenv("TERM") == "dumb" {
@@ -62,7 +61,6 @@ func newLine(terminal io.Writer, doing string, began time.Time, width func() int
 	return l
 }
 
-// run draws the line at each tick.
 func (l *ProgressLine) run(ticks <-chan time.Time, end func()) {
 	l.stopped.Go(func() {
 		defer end()

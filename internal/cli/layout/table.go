@@ -23,8 +23,7 @@ type Column struct {
 	Least int  // the least width, for a table that continues with rows not known yet
 	Most  int  // the greatest width of a text column at a terminal
 	IfAny bool // hide the column while all its cells are empty
-	// Late drops an empty last cell from a program's line: the column was added after programs had
-	// learned to read the others.
+	// Late drops an empty last cell from a program's line: programs had learned to read the others before.
 	Late bool
 	// Keep ranks the column on a screen without room for all: the lowest rank is left out first. See [Table.Screen].
 	Keep  int
@@ -176,8 +175,7 @@ func (t *Table) widths(width int) {
 	}
 }
 
-// noRoom returns the columns that a screen must leave out, because a line would be too wide with
-// every column at its least width.
+// noRoom returns the columns that a screen must leave out, since all at their least width would be too wide.
 func (t *Table) noRoom(width int) map[int]bool {
 	out := map[int]bool{}
 	for t.screen {

@@ -42,8 +42,7 @@ func Wrap(text string, width int) (lines []string) {
 	return lines
 }
 
-// Break splits a text without line breaks into pieces of at most width columns, at any character. A
-// wider character stays whole.
+// Break splits a text without line breaks into pieces of at most width columns. A wider character stays whole.
 func Break(text string, width int) (pieces []string) {
 	for text != "" {
 		head, rest := split(text, width)

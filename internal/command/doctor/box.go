@@ -134,8 +134,7 @@ func fileSystem(e *examination) string {
 	return e.checkFileSystem(dir, st)
 }
 
-// farAway names the file systems, by their magic numbers on Linux, on which a lock and a sync promise less than on
-// a local disk.
+// farAway names the file systems, by Linux's magic numbers, on which a lock and a sync promise less than on a local one.
 var farAway = map[uint32]string{
 	0x6969: "NFS", 0x517b: "SMB", 0xfe534d42: "SMB", 0xff534d42: "SMB", 0x65735546: "FUSE", 0x01021997: "9p",
 	0x00c36400: "Ceph", 0x5346414f: "AFS", 0x6b414653: "AFS", 0x73757245: "Coda",
@@ -242,8 +241,7 @@ func state(e *examination) string {
 	return "the state in " + e.box.Dir() + " is valid, and that of this inbox"
 }
 
-// troubles reports what is wrong with the inbox, as status does. A trouble that a session or a timer usually ends
-// is shown as ok.
+// troubles reports the inbox's troubles as status does. One that a session or a timer usually ends is shown as ok.
 func troubles(e *examination) string {
 	for _, t := range see.Look(context.Background(), e.box).Troubles() {
 		if t.Row().Verb == "doctor" {
@@ -310,8 +308,7 @@ func runs(e *examination) string {
 // babysitterWait is how long each command may take to print its version. npx may have to fetch it first.
 const babysitterWait = 90 * time.Second
 
-// babysitters checks the version of each command that drives runs of the inbox. Runs that no hook drives are assumed
-// to use the default command.
+// babysitters checks the version of each command that drives runs of the inbox: the default one where no hook does.
 func babysitters(e *examination) string {
 	var commands [][]string
 	var versions []string

@@ -136,7 +136,6 @@ func (e *examination) effective(name string) string {
 	return e.variable(name)
 }
 
-// searched describes where hooks were looked for.
 func (e *examination) searched() string {
 	switch {
 	case e.Codex && e.program.hooks == 0:

@@ -148,8 +148,7 @@ func (e *examination) as(id string) *examination {
 	return e
 }
 
-// queueFile claims those lines of the inbox itself that belong to one entry only, because `send` wrote an id and the
-// time into them.
+// queueFile claims those lines of the inbox that belong to one entry only, since `send` wrote id and time into them.
 func (c *entryCheck) queueFile() (err error) {
 	f, err := disk.OpenForeign(c.inbox, unix.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -8,8 +8,7 @@ import (
 	"strings"
 )
 
-// The places where an entry can be. A claim is the first 61 bits of an entry's id and a place, so that a million
-// claims take 8 MB.
+// The places of an entry. A claim is 61 bits of an entry's id and a place, so that a million claims take 8 MB.
 const (
 	queued uint64 = iota
 	inFlight

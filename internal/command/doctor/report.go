@@ -84,8 +84,7 @@ type row struct {
 	of scope
 	// about is what the check looks at, as docs/operate.md words it.
 	about string
-	// check adds findings by warn and fail. If it adds none, it returns the evidence that all is well, or "" to
-	// report nothing.
+	// check adds findings by warn and fail. If it adds none, it returns the evidence that all is well, or "".
 	check func(*examination) (well string)
 }
 

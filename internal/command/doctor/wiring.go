@@ -97,7 +97,6 @@ func wired(e *examination) string {
 	return e.where(e.distinct(stops)[0]...) + how
 }
 
-// noInbox reports why the inbox is unknown.
 func (e *examination) noInbox() string {
 	const fix = "name it: heartbeat doctor --inbox PATH"
 	if several := e.wiredInboxes(); len(several) > 1 {

@@ -155,8 +155,7 @@ func (e Event) key() eventKey {
 	return k
 }
 
-// place returns the time by which the event is sorted. An end comes no sooner than its beginning, even if the clock was
-// set back.
+// place returns the time to sort the event by. An end comes after its beginning, even if the clock was set back.
 func (e Event) place() time.Time {
 	switch {
 	case e.At == nil:

@@ -84,8 +84,7 @@ func Find(box *inbox.Inbox, text string) (*Found, error) {
 	return f, nil
 }
 
-// run reads the sources. Entries move from the first towards the last, so an entry that moves meanwhile is found at
-// least once.
+// run reads the sources. Entries move from the first towards the last, so a moving one is found at least once.
 func (s *search) run(box *inbox.Inbox) error {
 	return cmp.Or(
 		box.EachScheduled(func(e inbox.Scheduled) bool {

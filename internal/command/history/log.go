@@ -160,8 +160,7 @@ func (r *recent[K]) remove(key K) bool {
 	return i >= 0
 }
 
-// Next returns what happened since, each event once, in order of time. Lines without the time when they were
-// appended come last.
+// Next returns what happened since, each event once, in order of time. Lines without their time come last.
 func (l *Log) Next() (news []Event, err error) {
 	// The view is read before the files: a commit adds to the files before the queue's new lines appear.
 	current, err := l.viewNews()

@@ -279,8 +279,7 @@ func (r *Reading[T]) Notes() []string {
 // Close closes the file.
 func (r *Reading[T]) Close() error { return r.tail.Close() }
 
-// Metadata calls visit with the metadata of each settled entry that is kept. It returns notes about lines that it
-// left out.
+// Metadata calls visit with the metadata of each settled entry that is kept. It returns notes on lines left out.
 func Metadata(box *inbox.Inbox, visit func(entryID string, metadata map[string]json.RawMessage)) (notes []string, err error) {
 	notes, err = Results(box).Each(0, func(r inbox.Result, _ []byte) { visit(r.EntryID, r.Metadata) })
 	if err != nil {

@@ -25,7 +25,6 @@ import (
 )
 
 const (
-	// dialTimeout limits one try to connect.
 	dialTimeout = 5 * time.Second
 	// pingEvery and pingsLost reveal a connection that is open on this side only. They take 30 s, half of the
 	// shortest AckWait that setup suggests.

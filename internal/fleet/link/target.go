@@ -60,8 +60,7 @@ func (o *Flags) Check(f *pflag.FlagSet) error {
 	return nil
 }
 
-// Target is a server or a cluster, and who connects to it: the members of a context of the nats CLI 0.3, overridden
-// by flags and environment.
+// Target is a server or a cluster, and who connects to it: a context of the nats CLI 0.3, overridden by the flags.
 type Target struct {
 	Context     string `json:"-"`   // its name, or ""
 	URL         string `json:"url"` // one or several, separated by commas

@@ -102,8 +102,7 @@ func (u *Upstream) sameStream(ctx context.Context, at *nats.MsgMetadata) (bool, 
 	if !at.Timestamp.Before(s.made) {
 		return true, nil
 	}
-	// The server's clock may have been set back: then the message is no older than the stream's first. An agent may not
-	// read the message itself.
+	// The server's clock may have been set back: then the message, which no agent may read, is no older than the first.
 	info, err := u.streamInfo(ctx)
 	if err != nil {
 		return false, fmt.Errorf("look whether message %d of the stream %s is still the same: %w", at.Sequence.Stream, u.stream, err)

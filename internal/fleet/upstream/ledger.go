@@ -56,8 +56,7 @@ type Claim struct {
 	At      time.Time `json:"at"`
 	// Taken is when this life of the agent asked for the message. It is zero for a message of an earlier life.
 	Taken time.Time `json:"-"`
-	// Refused is why the message cannot become an entry, or may no longer be one. The claim then has no entry, and
-	// Detail goes into the dead letter.
+	// Refused is why the message cannot be an entry, or no longer. The claim has none, and Detail goes into the letter.
 	Refused string `json:"refused,omitempty"`
 	Detail  string `json:"detail,omitempty"`
 	// Payload is for the message's dead letter, where the entry cannot supply it.

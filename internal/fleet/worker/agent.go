@@ -390,7 +390,6 @@ func (a *Agent) try(what string, err error) bool {
 // over is what is said once something works again that nothing else tells of.
 var over = map[string]string{asking: "messages can be asked for again", showing: "others see again what this agent does"}
 
-// backOff returns 100 ms, doubled with each try, up to a minute.
 func backOff(try int) time.Duration { return min(maxDelay, 100*time.Millisecond<<min(try-1, 10)) }
 
 func (a *Agent) say(sentence string) { a.o.Say(sentence) }

@@ -30,8 +30,7 @@ type Backend interface {
 
 // Options are a server's limits. Zero values mean the defaults.
 type Options struct {
-	// Connections is how many there may be at once, 16 by default, which leaves descriptors for the
-	// session. Others wait.
+	// Connections is how many there may be at once, 16 by default, which leaves descriptors for the session.
 	Connections int
 	// Patience is how long a peer may take to send its request, and a third of how long it may take to read
 	// the answer: 30 s by default.

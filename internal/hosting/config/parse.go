@@ -108,8 +108,7 @@ const maxMembers = 100_000
 
 const manyMembers = "must have at most 100000 members, and has more"
 
-// apart splits a valid object or array. Elements of an array have no names. many means that there are more than
-// maxMembers.
+// apart splits a valid object or array, whose elements have no names. many is whether there are over maxMembers.
 func apart(value []byte) (members map[string]json.RawMessage, all []json.RawMessage, many bool) {
 	d := json.NewDecoder(bytes.NewReader(value))
 	open, _ := d.Token() // it is valid, as is all that follows

@@ -66,8 +66,7 @@ func (f Folder) StatePath() string { return filepath.Join(f.Dir(), "state.json")
 // LockPath is the file that the host keeps locked for as long as it lives.
 func (f Folder) LockPath() string { return filepath.Join(f.Dir(), "lock") }
 
-// SocketPath is the unix socket that the host listens on. It may exceed the 107 bytes that fit into
-// the address of a unix socket.
+// SocketPath is the unix socket that the host listens on, perhaps longer than the 107 bytes of such an address.
 func (f Folder) SocketPath() string { return filepath.Join(f.Dir(), "sock") }
 
 // InboxPath is the session's own inbox.
@@ -82,8 +81,7 @@ func (f Folder) TempDir() string { return filepath.Join(f.Dir(), "tmp") }
 // Exists reports whether the session has a folder.
 func (f Folder) Exists() (bool, error) { return disk.Exists(f.Dir()) }
 
-// Make makes the session's directories, private to their user, and checks those that exist. The
-// database's directory must exist.
+// Make makes the session's private directories in that of the database, which must exist, and checks what is there.
 func (f Folder) Make() error {
 	return makeDirs(Root(f.DB), f.Dir(), filepath.Dir(f.InboxPath()), f.TempDir())
 }
@@ -243,8 +241,7 @@ func remember(db string) error {
 	return errors.Join(disk.Publish(path, text, true), lock.Release())
 }
 
-// Databases returns the databases with sessions of this user beside them. The error names the files that could not be
-// read.
+// Databases returns the databases with sessions of this user beside them. The error names unreadable files.
 func Databases() (dbs []string, problems error) {
 	problems = eachKnown(func(_ string, all []string) error {
 		dbs = append(dbs, all...)

@@ -43,8 +43,7 @@ type Lock struct {
 // lockPatience covers the moment in which another holder ends.
 const lockPatience = 50 * time.Millisecond
 
-// Claim makes the folder if there is none, and takes its lock. If another process holds the lock, the error is a
-// [*BusyError].
+// Claim makes the folder if there is none, and takes its lock. The error is a [*BusyError] if another process has it.
 func (f Folder) Claim(ctx context.Context) (*Lock, error) {
 	for tries := 1; ; tries++ {
 		err := makeDirs(Root(f.DB), f.Dir())

@@ -116,8 +116,7 @@ const (
 // Answer is a guild's answer to a report.
 type Answer struct {
 	SessionID string `json:"sessionId"`
-	// Status is the guild's state of the session. A guild gives it once the session has ended there,
-	// whatever was reported since.
+	// Status is the guild's state of a session that has ended there, whatever was reported since.
 	Status folder.Status `json:"status"`
 	Error  string        `json:"error"` // why a beat was not counted, such as "Session not found"
 
@@ -203,8 +202,7 @@ func (c *Client) report(ctx context.Context, patience time.Duration, route strin
 	return reply, err
 }
 
-// decode refuses the answer of another program that has got the guild's port: only the guild's own
-// answer counts as delivery.
+// decode refuses the answer of another program that has got the guild's port, which is no delivery.
 func (c *Client) decode(a answer) (reply Answer, err error) {
 	if len(bytes.TrimSpace(a.body)) == 0 {
 		return reply, nil

@@ -25,8 +25,7 @@ var ErrDraining = errors.New("another process drains these unsent reports: its r
 type DrainOptions struct {
 	DB string // the guild's database with the reports beside it
 
-	// GuildURL returns the address of a session's guild, "" if unknown, for a report without one. An
-	// address in a file is not used.
+	// GuildURL returns the guild of a session whose report has none, "" if unknown. An address in a file is not used.
 	GuildURL func(session string) string
 	Busy     func(session string) bool // whether the session's host lives, which sends its own reports
 	Refused  bool                      // also send reports that the guild has refused

@@ -32,8 +32,7 @@ type Record struct {
 	Warnings []string           `json:"warnings,omitempty"` // sentences, such as that the client never asked for its tools
 	Tools    *folder.ToolCounts `json:"tools,omitempty"`    // nil if the client had none
 
-	// Extra are the config's members that heartbeat-host does not know. One named like a member of
-	// a report is left out.
+	// Extra are the config's members that heartbeat-host does not know. Those that a report has itself are left out.
 	Extra map[string]json.RawMessage `json:"-"`
 }
 
@@ -125,8 +124,7 @@ var reserved = map[string]bool{
 	"tools": true, "lost": true, "waiting": true,
 }
 
-// Body is a report as it is sent. Each attempt opens it once. A record's transcript is read from the database
-// while it is sent.
+// Body is a report as it is sent, opened by each attempt once. A record's transcript is read while it is sent.
 type Body struct {
 	Open func() io.Reader
 	Size int64 // bytes

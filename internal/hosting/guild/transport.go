@@ -145,8 +145,7 @@ type Refused struct {
 
 func (r *Refused) Error() string { return "HTTP " + strconv.Itoa(r.Status) + ": " + r.Body }
 
-// Unreachable means that the guild did not take a call in any attempt. It wraps the last attempt's error
-// and what ended the attempts early.
+// Unreachable means that no attempt reached the guild. It wraps the last error, and what ended the attempts early.
 type Unreachable struct {
 	For     time.Duration // from the first attempt until the caller gave up
 	Last    error         // of the last attempt; a *Refused if that was a status from 500 on

@@ -124,8 +124,7 @@ func closeAll(files []*os.File) {
 	}
 }
 
-// Stdout returns the client's standard output. It ends with the client, or two seconds later if another process
-// holds it open.
+// Stdout is the client's standard output until its end, or two seconds longer if another process holds it open.
 func (p *Process) Stdout() io.Reader { return &output{f: p.stdout} }
 
 // output is a pipe that ends after its deadline, once what waits in it then was read: this process may have been slow.

@@ -18,8 +18,7 @@ const (
 	answerHeader = "X-Heartbeat-Answer"
 	// sessionless is the first protocol version without sessions.
 	sessionless = "2026-07-28"
-	// sessionTimeout is how long the session of a silent client stays. Between two tool calls a model
-	// may work for hours.
+	// sessionTimeout is how long a silent client's session stays. A model may work for hours between two tool calls.
 	sessionTimeout = 24 * time.Hour
 )
 

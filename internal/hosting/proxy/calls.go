@@ -18,8 +18,7 @@ import (
 	"heartbeat/internal/words"
 )
 
-// otherTool is registered for calls of names that the MCP library did not register, so that all calls are
-// handled alike. No list shows it.
+// otherTool, which no list shows, is registered for calls of unregistered names, so that all calls are handled alike.
 const otherTool = "heartbeat-other"
 
 // server registers the tools with the MCP library, which checks calls against the protocol. It replaces the library's
@@ -80,8 +79,7 @@ func register(server *mcp.Server, tool *mcp.Tool, handler mcp.ToolHandler) (take
 // otherName is the context key of the name that otherTool was called by.
 type otherName struct{}
 
-// mostRead is the longest answer that Claude Code 2.1.329 reads, in bytes. A longer one is sent all the same: later
-// releases may read it.
+// mostRead is how many bytes of an answer Claude Code 2.1.329 reads. Longer ones are sent: later ones may read them.
 const mostRead = 16 << 20
 
 // call runs one tool. Every failure becomes a result that the model can read.

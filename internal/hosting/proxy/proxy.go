@@ -74,8 +74,7 @@ type Proxy struct {
 	closing sync.Once
 }
 
-// Start listens on a free port of 127.0.0.1 and serves until Close. The error is about a tool that cannot be
-// served, or about the port.
+// Start listens on a free port of 127.0.0.1, until Close. The error is about a tool that cannot be served, or the port.
 func Start(options Options) (*Proxy, error) {
 	tools, list, err := index(options.Tools)
 	if err != nil {
@@ -136,11 +135,9 @@ func (p *Proxy) guard(next http.Handler) http.Handler {
 // URL returns the address in the mcp-config, such as "http://127.0.0.1:40123/mcp".
 func (p *Proxy) URL() string { return fmt.Sprintf("http://127.0.0.1:%d/mcp", p.port) }
 
-// Config returns the mcp-config for the client, as one line of JSON. It holds the token, so only its owner may
-// be able to read its file.
+// Config returns the mcp-config for the client, as a line of JSON with the token: its file is for its owner only.
 func (p *Proxy) Config() []byte {
-	// Without alwaysLoad Claude Code gives the model only the tools' names, and the model has to search for a
-	// tool before its first call.
+	// Without alwaysLoad the model gets only the tools' names, and has to search for a tool before its first call.
 	return fmt.Appendf(nil, `{"mcpServers":{%q:{"type":"http","url":%q,"headers":{"Authorization":"Bearer %s"},"alwaysLoad":true}}}`,
 		ConfigKey, p.URL(), p.token)
 }
@@ -222,8 +219,7 @@ func index(tools []config.Tool) (map[string]config.Tool, []*mcp.Tool, error) {
 	return byName, list, nil
 }
 
-// inputSchema returns {"type":"object", ...params}. The members keep their spelling, so that no number or
-// keyword of a schema is lost.
+// inputSchema returns {"type":"object", ...params}, whose members are as spelled: no number or keyword is lost.
 func inputSchema(params json.RawMessage) (json.RawMessage, error) {
 	params = bytes.TrimSpace(params)
 	if len(params) == 0 || string(params) == "null" {

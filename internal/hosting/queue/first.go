@@ -95,8 +95,7 @@ func (q *Queue) evidence() recovery.Evidence {
 	}
 }
 
-// Begin records that the client is about to be started and may have the prompt from now on. Call it
-// right before the start.
+// Begin records that the client may have the prompt from now on. Call it right before the start.
 func (q *Queue) Begin(ctx context.Context) error {
 	return q.changePrompt(ctx, func(tx *inbox.Tx, d *inbox.Delivery, _ recovery.Evidence) error {
 		// Bind makes the commit synced: if a power loss took the note, the entry would count as one that no client got.
@@ -105,8 +104,7 @@ func (q *Queue) Begin(ctx context.Context) error {
 	})
 }
 
-// Started records which process has the prompt, so that no other process takes the entry. The session can continue
-// after an error.
+// Started records which process has the prompt, so that no other takes the entry. After an error a session may go on.
 func (q *Queue) Started(ctx context.Context, pid int) error {
 	return q.changePrompt(ctx, func(tx *inbox.Tx, d *inbox.Delivery, e recovery.Evidence) error {
 		p := inbox.ProcessOf(pid)

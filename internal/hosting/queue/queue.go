@@ -137,8 +137,7 @@ func (q *Queue) Claim(ctx context.Context) (err error) {
 // Lost is [claim.Lost] of this inbox, also after [Queue.Close].
 func (q *Queue) Lost() error { return claim.Lost(q.box, q.lock) }
 
-// Close releases the inbox and removes the settings. Before [Queue.Claim] it does nothing: the settings are
-// then the session host's.
+// Close releases the inbox and removes the settings. Before [Queue.Claim] it does nothing: they are the host's.
 func (q *Queue) Close() error {
 	if !q.claimed {
 		return nil

@@ -28,8 +28,7 @@ type Exit struct {
 	// Failure is the API error that ended the last turn, nil for none. Under -p the client may end its
 	// hook before the hook has recorded the error.
 	Failure *inbox.Failure
-	// Reason is why the entry was not answered, for a dead letter, such as [inbox.ReasonCanceled]; ""
-	// leaves the reason open.
+	// Reason is why the entry was not answered, for a dead letter, such as [inbox.ReasonCanceled]; "" if open.
 	Reason inbox.Reason
 	Over   *Over // the limit that ended the client, nil for none
 	// Turn is the end of the last turn by the client's own output, nil if that shows no end, or shows
@@ -173,8 +172,7 @@ func (q *Queue) Waiting(ctx context.Context) (n Next, err error) {
 	}
 }
 
-// Resumable returns the session to continue in another round, "" for none: the last one whose conversation
-// the client has stored.
+// Resumable returns the session to continue in another round: the last whose conversation the client stored, or "".
 func (q *Queue) Resumable(ctx context.Context) (session string, err error) {
 	err = q.transact(ctx, func(tx *inbox.Tx) error {
 		all, err := tx.Sessions()

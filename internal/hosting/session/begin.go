@@ -42,8 +42,7 @@ func used(reason string) error {
 // leastSpace is the room that a session needs to begin, in bytes: for its messages, inbox and end.
 const leastSpace = 64 << 20
 
-// begin claims the session's folder, posts the guardian and writes the first state. After an error
-// nothing is left behind.
+// begin claims the session's folder, posts the guardian and writes the first state, or leaves nothing behind.
 func begin(o Options) (h *host, err error) {
 	h = &host{Options: o, drained: drain{begun: make(chan struct{})}}
 	h.endRequest = &request{made: make(chan struct{}), again: make(chan struct{}, 1)}
@@ -292,7 +291,6 @@ func newMark(id string) (string, error) {
 	return id + "." + name, err
 }
 
-// isMarkOf reports whether a mark was made for a session.
 func isMarkOf(mark, id string) bool {
 	at := strings.LastIndexByte(mark, '.')
 	return at >= 0 && mark[:at] == id && mark[at+1:] != ""

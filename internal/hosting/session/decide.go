@@ -107,7 +107,6 @@ func (f Facts) code() int {
 // outOfMemory are the signals that end a client that gets no more memory.
 var outOfMemory = []string{"SIGABRT", "SIGSEGV", "SIGBUS", "SIGTRAP", "SIGILL"}
 
-// failure describes why a session failed that nobody cancelled.
 func (f Facts) failure() string {
 	switch {
 	case f.HostDied:

@@ -29,8 +29,7 @@ type Options struct {
 	ExitTimeout time.Duration  // the client's time to exit after its result
 	Timeout     time.Duration  // for all rounds together; 0 is none
 	Notify      notify.Options // how a person is notified; without a command nobody is
-	// Stall is how long without progress makes a session count as stalled; 0 is never. StallAction
-	// is what happens then.
+	// Stall is after how long without progress a session counts as stalled, 0 for never. StallAction happens then.
 	Stall       time.Duration
 	StallAction StallAction
 	MemoryMax   int64         // the most data of each process, in bytes; 0 is no limit

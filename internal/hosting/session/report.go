@@ -56,8 +56,7 @@ func (h *host) reportRunning() (end func(context.Context)) {
 	}
 }
 
-// beat reports at intervals that the session lives, until ctx ends, and records the guild's answers. A failed
-// beat is not repeated.
+// beat reports now and then, until ctx ends, that the session lives, and records the answers. It repeats no beat.
 func (h *host) beat(ctx context.Context) {
 	missed, held := false, folder.Status("")
 	for {
@@ -149,8 +148,7 @@ func (c *conclusion) leaveRecord(left bool) {
 	step("over") // the record says that nothing is left to do
 }
 
-// keep commits the session's end, in its record and as the report for the guild. An end that was committed
-// before counts instead.
+// keep commits the session's end, as its record and the guild's report, unless an end was committed before.
 func (c *conclusion) keep(ctx context.Context, d Decision) (Decision, error) {
 	step("decided") // only this process knows the result
 	c.mu.Lock()
@@ -273,8 +271,7 @@ func (h *host) fillTools(s *folder.State) {
 	applyTools(s, stats)
 }
 
-// applyTools records what the client did with its tools. Once the client has asked for them, it withdraws the warning
-// that it never did.
+// applyTools records what the client did with its tools, and withdraws the warning that it never asked for them.
 func applyTools(s *folder.State, t folder.Tools) {
 	s.Tools = &t
 	if never := proxy.Unlisted(t); t.Listed {

@@ -100,8 +100,7 @@ func (h *host) limitOf(w *watching) (string, error) {
 	return limit, err
 }
 
-// hasWork reports whether another client has work. If not, it closes the session for entries, which no client would
-// answer.
+// hasWork reports whether another client has work. If not, the session takes no more entries: none would be answered.
 func (h *host) hasWork(deadline time.Time) (bool, error) {
 	h.sending.Lock()
 	defer h.sending.Unlock()

@@ -74,8 +74,7 @@ func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	return d, errors.Join(err, drainErr, showBehind(ctx, db, "", hasHost))
 }
 
-// showBehind brings the guild's table up to date for the sessions that are not busy, or only for
-// session id if that is not "".
+// showBehind brings the guild's table up to date for the sessions that are not busy, or only for one, if id names it.
 func showBehind(ctx context.Context, db *store.Store, id string, busy func(string) bool) (problems error) {
 	behind, problems := db.Behind(ctx, id)
 	for _, s := range behind {
@@ -134,8 +133,7 @@ func FinishAll(args []string) error {
 	return err
 }
 
-// isUnfinished reports whether another attempt may do more. [ErrHosted] counts: a host whose disk was full is
-// still in its record when it ends.
+// isUnfinished reports whether another attempt may do more. [ErrHosted] counts: a record may name a host that has ended.
 func isUnfinished(o Outcome, err error) bool {
 	return o.Left || errors.Is(err, ErrUnkept) || errors.Is(err, ErrHosted) || Passes(err)
 }

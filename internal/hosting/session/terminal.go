@@ -86,7 +86,6 @@ func spentInTerminal(s *folder.State, p price.Price) {
 	}
 }
 
-// managed returns the launcher's options.
 func (h *host) managed(resume string) supervise.Options {
 	s := h.snapshot()
 	command := slices.Concat([]string{h.claude, queue.KickOff}, h.Config.ClaudeArgs, []string{"--mcp-config", h.mcpConfig(), "--strict-mcp-config"})

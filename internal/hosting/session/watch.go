@@ -133,7 +133,6 @@ func (w *watching) store() {
 	w.h.warn(skipped.String())
 }
 
-// read reads messages to the end of r.
 func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
 	letGo := func() {}
 	skipped, err := stream.Read(r, h.log.line, func(m stream.Message) {

@@ -92,14 +92,12 @@ func connectGuild(ctx context.Context, path, mode string) (*sql.DB, error) {
 	return pool, nil
 }
 
-// Rows returns the IDs, beginning with prefix, of sessions with a conversation in the guild's
-// table: the first ten, in order.
+// Rows returns, in order, up to ten IDs of sessions in the guild's table that begin with prefix.
 func Rows(ctx context.Context, guildDB, prefix string) ([]string, error) {
 	return inTable(ctx, guildDB, `SELECT id FROM books_animator_transcripts WHERE id >= ?1 AND id < ?1 || char(1114111) ORDER BY id LIMIT 10`, prefix)
 }
 
-// Row returns the messages of a session's conversation in the guild's table. The session need not
-// have been hosted here.
+// Row returns the messages of a conversation in the guild's table, also of a session that was not hosted here.
 func Row(ctx context.Context, guildDB, session string) ([]json.RawMessage, error) {
 	found, err := inTable(ctx, guildDB, `SELECT content FROM books_animator_transcripts WHERE id = ?`, session)
 	var row struct{ Messages []json.RawMessage }

@@ -94,8 +94,7 @@ func (s *Store) Unsent(ctx context.Context) (all []Report, err error) {
 	return all, err
 }
 
-// SetReportState records what became of a report. Once a session's record was sent, it deletes a running
-// report that no guild took.
+// SetReportState records what became of a report. A sent record deletes a running report that no guild took.
 func (s *Store) SetReportState(ctx context.Context, r Report) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`UPDATE reports SET state = ?, code = ?, reason = ?, tried = ?, file = ? WHERE session = ? AND kind = ?`,
@@ -134,8 +133,7 @@ func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, op
 // Parts are the parts of a session's record by name: config, facts and outcome. Each is a JSON object, and a row.
 type Parts map[string]string
 
-// Begin stores a session, its record and the path of its guild's database, and deletes the reports of an
-// earlier life of the session.
+// Begin stores a session, its record and its guild's database, and deletes an earlier life's reports.
 func (s *Store) Begin(ctx context.Context, session, guildDB string, parts Parts) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.Exec(`INSERT INTO sessions (session, guilddb) VALUES (?, ?) ON CONFLICT (session) DO UPDATE SET guilddb = excluded.guilddb`, session, guildDB)

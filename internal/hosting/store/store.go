@@ -31,8 +31,7 @@ var ErrNewer = errors.New("a newer release made this database: use that one")
 // busyTimeout is how long a statement waits for another program's transaction.
 const busyTimeout = 5 * time.Second
 
-// Store is the database. It is opened at its first use, and again if it was removed or replaced. It
-// is safe for concurrent use.
+// Store is the database, opened at first use and again if removed or replaced. It is safe for concurrent use.
 type Store struct {
 	path    string
 	session string
@@ -73,8 +72,7 @@ func (s *Store) Close() error {
 	return err
 }
 
-// read calls f with the database, unless there is none. If the database is damaged, a Store that belongs to one
-// session replaces it.
+// read calls f with the database, if there is one. A Store that belongs to one session replaces a damaged one.
 func (s *Store) read(ctx context.Context, f func(*sql.DB) error) error {
 	err := s.tryRead(ctx, f)
 	if isDamaged(err) && s.session != "" && s.replace(ctx) == nil {
@@ -119,7 +117,6 @@ type querier interface {
 	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
 }
 
-// eachRow calls scan for each row of a query.
 func eachRow(ctx context.Context, in querier, scan func(*sql.Rows) error, query string, args ...any) error {
 	rows, err := in.QueryContext(ctx, query, args...)
 	if err != nil {
@@ -142,8 +139,7 @@ func (s *Store) write(ctx context.Context, f func(*sql.Tx) error) error {
 	return s.commit(ctx, false, f)
 }
 
-// commit is write or, with quickly, a cheaper transaction, which survives a kill at once but a power loss only
-// after a later write.
+// commit is write or, with quickly, a cheaper transaction: a power loss undoes it until a later write.
 func (s *Store) commit(ctx context.Context, quickly bool, f func(*sql.Tx) error) error {
 	for again := false; ; again = true {
 		pool, quick, err := s.open(ctx, true)
@@ -363,7 +359,6 @@ CREATE TABLE IF NOT EXISTS reports (
 );
 PRAGMA user_version = 3`
 
-// wrap names the database in an error.
 func (s *Store) wrap(err error) error {
 	if err == nil {
 		return nil

@@ -39,8 +39,7 @@ type Transcript struct {
 	stopped sync.WaitGroup
 }
 
-// OpenTranscript opens the transcript of a session that [store.Store.Begin] has recorded. An error is about
-// the host's database.
+// OpenTranscript opens the transcript of a session that [store.Store.Begin] has recorded.
 func OpenTranscript(ctx context.Context, o TranscriptOptions) (*Transcript, error) {
 	o.MemoryMax, o.ShowEvery = cmp.Or(o.MemoryMax, 64<<20), cmp.Or(o.ShowEvery, 2*time.Second)
 	if o.Log == nil {
@@ -88,8 +87,7 @@ const (
 	restAfterShow = 20
 )
 
-// tend commits held messages once the database takes them again, and writes the guild's row now and
-// then, until the work ends.
+// tend commits held messages once the database takes them again, and now and then writes the guild's row.
 func (s *Transcript) tend() {
 	pause, shows := firstPause, time.Time{}
 	for {
@@ -170,8 +168,7 @@ func (s *Transcript) commit(ctx context.Context) error {
 	}
 }
 
-// Flush commits the messages that are held, and makes [Transcript.Append] take no more. It may be called again after an
-// error.
+// Flush commits the held messages, and has [Transcript.Append] take no more. After an error, call it again.
 func (s *Transcript) Flush(ctx context.Context) error {
 	s.mu.Lock()
 	s.ended = true

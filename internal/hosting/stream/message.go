@@ -46,8 +46,7 @@ func StandIn(subtype string, bytes int64) Message {
 	}
 }
 
-// Parse makes a message of a JSON object, and reports whether raw is one. It removes blanks from raw, which
-// the message keeps.
+// Parse makes a message of raw, which it keeps without blanks, and reports whether raw is a JSON object.
 func Parse(raw []byte) (Message, bool) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
@@ -69,8 +68,7 @@ func Parse(raw []byte) (Message, bool) {
 	return m, true
 }
 
-// Answer returns the model of an assistant message, and the name and text of the API error that the
-// message stands for, "" for none.
+// Answer returns an assistant message's model, and the name and text of the API error that it stands for, or "".
 func (m Message) Answer() (model, failure, text string) {
 	line := valueOf(m.Raw)
 	message := line.Get("message")

@@ -100,8 +100,7 @@ func (t *Tally) assistant(message flat.Value, now time.Time) {
 	}
 }
 
-// turn counts the usage of an assistant message. The client prints a line for each part of a message; the last line
-// has the right usage.
+// turn counts the usage of an assistant message. Each of its parts has a line, and the last has the right usage.
 func (t *Tally) turn(id string, usage flat.Value) {
 	if usage == "" || usage[0] != '{' || id == "" || t.counted[id] {
 		return
