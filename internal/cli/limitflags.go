@@ -100,9 +100,7 @@ func (p policy) Set(text string) error {
 
 // AddOrphan declares the flags for what happens to an entry whose session is gone.
 func AddOrphan(f *pflag.FlagSet, s *recovery.Settings) {
-	if s.Policy == "" {
-		s.Policy = recovery.DeadLetter
-	}
+	s.Policy = cmp.Or(s.Policy, recovery.DeadLetter)
 	s.MaxAttempts = recovery.DefaultMaxAttempts
 	policies := choice{(*string)(&s.Policy), []string{string(recovery.DeadLetter), string(recovery.Retry), string(recovery.Drop)}}
 	f.Var(policy{policies, &s.Chosen}, "on-orphan", "what becomes of an entry whose session ended without answering it (an entry of a run: retry, unless this is given)")

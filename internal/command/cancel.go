@@ -139,21 +139,14 @@ func (c *canceling) choose(args []string) (err error) {
 		}
 		return true
 	}
-	err = v.Waits(nil, func(w inbox.Waiting) bool {
+	err = errors.Join(v.Waits(nil, func(w inbox.Waiting) bool {
 		return visit(waitingEntry{w.ID, w.EntryID, w.Start, false, w.End - w.Start}, w.SentAt)
-	})
-	if err != nil {
-		return err
-	}
-	err = c.box.EachScheduled(func(s inbox.Scheduled) bool {
+	}), c.box.EachScheduled(func(s inbox.Scheduled) bool {
 		return visit(waitingEntry{s.ID, s.EntryID, 0, true, int64(len(s.Text))}, s.SentAt)
-	})
-	if err != nil {
-		return err
-	}
-	if len(args) == 0 {
+	}))
+	if err != nil || len(args) == 0 {
 		c.left = all
-		return nil
+		return err
 	}
 	return c.resolve(args, all, v)
 }

@@ -2,6 +2,7 @@ package command
 
 import (
 	"bufio"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -159,10 +160,7 @@ func printCosts(rows []*book.Group, head string, to io.Writer, spell func(*book.
 func number(title string) layout.Column { return layout.Column{Title: title, Right: true} }
 
 func (o *costsFlags) table(rows []*book.Group, d display) error {
-	title := map[book.By]string{book.Day: "DAY", book.Entry: "ENTRY", book.Session: "SESSION", book.Model: "MODEL"}[o.by]
-	if title == "" {
-		title = words.Brief(o.by.Key())
-	}
+	title := cmp.Or(map[book.By]string{book.Day: "DAY", book.Entry: "ENTRY", book.Session: "SESSION", book.Model: "MODEL"}[o.by], words.Brief(o.by.Key()))
 	outside := number("OUTSIDE")
 	outside.IfAny = true
 	l := d.list(layout.Column{Title: title, Text: true, Cut: true, Most: 40}, number("ENTRIES"), number("USD"), outside,

@@ -1,6 +1,7 @@
 package hosting
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,10 +101,7 @@ func (o *order) host(started func(session.Up)) (err error) {
 	if err != nil || up {
 		return err
 	}
-	why := outcome.Error
-	if why == "" {
-		why = "the session has ended before its client was started: " + string(outcome.State)
-	}
+	why := cmp.Or(outcome.Error, "the session has ended before its client was started: "+string(outcome.State))
 	status := exitConfig
 	if session.Passes(outcome.Broken) {
 		status = exitLater

@@ -212,7 +212,8 @@ func survey(box *inbox.Inbox, v *inbox.View, f *Facts) (err error) {
 		}
 	}
 	if w := keepError(v.Waiter())(&err); w != nil {
-		f.Waiter = WaiterNow(*w)
+		f.Waiter = &Waiter{Waiter: *w, Life: w.Life()}
+		f.Waiter.Stopped = f.Waiter.Life == machine.Alive && machine.Stopped(w.PID)
 	}
 	if f.InFlight != nil {
 		e := recovery.EvidenceOf(f.InFlight)
@@ -228,13 +229,6 @@ func keepError[T any](value T, err error) func(first *error) T {
 		*first = cmp.Or(*first, err)
 		return value
 	}
-}
-
-// WaiterNow returns a waiter with whether its process lives or is stopped.
-func WaiterNow(w inbox.Waiter) *Waiter {
-	now := &Waiter{Waiter: w, Life: w.Life()}
-	now.Stopped = now.Life == machine.Alive && machine.Stopped(w.PID)
-	return now
 }
 
 const (

@@ -114,10 +114,8 @@ func (b *Board) Loaded(path string, items []Item, notes []string, err error) Eff
 	}
 	before, had := p.Item()
 	p.Items, p.Notes, p.Failed, p.Loaded, p.loading = items, notes, err, true, false
-	if had {
-		if i := slices.IndexFunc(items, func(i Item) bool { return same(i, before) }); i >= 0 {
-			p.Selected = i
-		}
+	if i := slices.IndexFunc(items, func(i Item) bool { return same(i, before) }); had && i >= 0 {
+		p.Selected = i
 	}
 	p.Selected = max(0, min(p.Selected, len(items)-1))
 	return b.reload()

@@ -150,10 +150,10 @@ func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err 
 func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err error) {
 	var letters []inbox.Letter
 	_, err = outcomes.EachLetter(box, func(l inbox.Letter) bool {
-		if !l.Open() {
-			return true
+		if l.Open() {
+			letters = append(letters, l)
 		}
-		if letters = append(letters, l); len(letters) > mostLetters {
+		if len(letters) > mostLetters {
 			letters, more = letters[1:], true
 		}
 		return true

@@ -159,7 +159,7 @@ func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout, alik
 		case <-ctx.Done():
 			return
 		case at := <-tick.C:
-			if ticks++; ticks >= min(alike.Load(), 15) || at.Second() == 0 { // the clock shows minutes
+			if ticks++; ticks >= min(alike.Load(), maxLeftOut) || at.Second() == 0 { // the clock shows minutes
 				ticks = 0
 				send(update(func(b *Board) Effect { b.Now = at; return nil }))
 			}

@@ -80,8 +80,7 @@ heartbeat watch --once --stall 20m --notify /usr/local/bin/tell-me /var/lib/hear
 				} else {
 					err = live(o, New(roots...))
 				}
-				var by cli.EndedBy
-				if errors.As(err, &by) {
+				if by, is := errors.AsType[cli.EndedBy](err); is {
 					return cli.Silent(by.Status())
 				}
 				return err

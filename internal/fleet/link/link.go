@@ -83,9 +83,7 @@ func Connect(ctx context.Context, to *Flags, o Options) (*Conn, error) {
 	if o.Say == nil {
 		o.Say = func(string) {}
 	}
-	if o.Ping == 0 {
-		o.Ping = pingEvery
-	}
+	o.Ping = cmp.Or(o.Ping, pingEvery)
 	c := &Conn{options: o, refused: map[string]time.Time{}, over: make(chan struct{}), back: make(chan struct{}, 1)}
 	var options []nats.Option
 	var t Target

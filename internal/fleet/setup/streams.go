@@ -243,13 +243,8 @@ func Takes(filters []string, subject string) bool {
 }
 
 // uncovered returns the subjects that no single filter takes whole.
-func uncovered(subjects, filters []string) (open []string) {
-	for _, s := range subjects {
-		if !Takes(filters, s) {
-			open = append(open, s)
-		}
-	}
-	return open
+func uncovered(subjects, filters []string) []string {
+	return slices.DeleteFunc(slices.Clone(subjects), func(s string) bool { return Takes(filters, s) })
 }
 
 func sameSet(a, b []string) bool {

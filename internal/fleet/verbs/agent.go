@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -124,9 +125,7 @@ func (o *agent) check(f *pflag.FlagSet) error {
 	case !utf8.ValidString(o.Agent): // two such names may be one in a lease
 		return fmt.Errorf("--name is %q, which is not UTF-8: choose another", o.Agent)
 	}
-	if o.QueueDepth == 0 {
-		o.QueueDepth = o.Slots
-	}
+	o.QueueDepth = cmp.Or(o.QueueDepth, o.Slots)
 	var err error
 	if o.Stream != "" {
 		err = message.CheckStream(o.Stream)

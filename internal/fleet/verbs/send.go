@@ -1,6 +1,7 @@
 package verbs
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/json"
@@ -195,10 +196,7 @@ func (o *send) message(text string) (*nats.Msg, error) {
 			return nil, err
 		}
 	}
-	id := o.id
-	if id == "" {
-		id = strings.ToLower(rand.Text())
-	}
+	id := cmp.Or(o.id, strings.ToLower(rand.Text()))
 	switch wrong := inbox.CheckID(id); {
 	case strings.TrimSpace(id) != id:
 		return nil, fmt.Errorf("--id is %q: it takes no blanks at its ends, since a header has it", id)

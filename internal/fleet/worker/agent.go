@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -155,9 +156,7 @@ func (a *Agent) run(begin context.Context) (err error) {
 
 // prepare opens what setup has made, and the consumer. Without a named stream it uses the one that takes the subject.
 func (a *Agent) prepare(ctx context.Context) (err error) {
-	if a.o.Subject == "" {
-		a.o.Subject = ">"
-	}
+	a.o.Subject = cmp.Or(a.o.Subject, ">")
 	if a.o.Stream == "" {
 		if a.o.Stream, err = setup.StreamFor(ctx, a.conn.JS, a.o.Subject); err != nil {
 			return err

@@ -182,8 +182,7 @@ func (a *Agent) waiting(entry string) (found *inbox.Entry, err error) {
 // abandon settles an entry in flight whose session is gone, and takes it back if it is then to be delivered again.
 // kept reports that its session lives.
 func (a *Agent) abandon(ctx context.Context, c upstream.Claim, why string) (kept bool, err error) {
-	var busy claim.BusyError
-	if err := claim.CheckFree(ctx, a.box); errors.As(err, &busy) {
+	if err := claim.CheckFree(ctx, a.box); errors.As(err, new(claim.BusyError)) {
 		return true, nil
 	} else if err != nil {
 		return false, err

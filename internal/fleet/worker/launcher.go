@@ -117,8 +117,7 @@ func (a *Agent) childEnded(err error) {
 	asked := a.child.asked
 	a.child = nil
 	status := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, is := errors.AsType[*exec.ExitError](err); is {
 		status = exit.ExitCode()
 	} else if err != nil {
 		a.say("wait for the launcher: " + err.Error())
