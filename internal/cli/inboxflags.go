@@ -152,8 +152,7 @@ func OrInit(err error) error {
 	return usageError{fmt.Errorf("%w, or have heartbeat init make one for this project", err)}
 }
 
-// OpenRead opens the inbox for a verb that only reads it. It first tries to move scheduled entries that
-// are due into the inbox, and notes a failure.
+// OpenRead opens the inbox for a verb that only reads, once due entries were moved into it, or a failure of that noted.
 func (i *InboxFlags) OpenRead(s Streams) (*inbox.Inbox, error) {
 	open := OpenAsOwner
 	if i.Stay {
@@ -204,8 +203,7 @@ func InTransaction(box *inbox.Inbox, s Streams, f func(*inbox.Tx) error) error {
 // InboxVariable is the environment variable that names the inbox where no flag does.
 const InboxVariable = "HEARTBEAT_INBOX"
 
-// LaunchedVariable is set in a session that heartbeat-launch manages: the absolute path of the
-// inbox that the session's hook serves.
+// LaunchedVariable, in a session that heartbeat-launch manages, is the absolute path of the inbox that its hook serves.
 const LaunchedVariable = "HEARTBEAT_LAUNCHED"
 
 // DefaultSettle is how long a last line without a newline must stay unchanged to count as an entry.

@@ -54,9 +54,8 @@ func AddEntryLimits(f *pflag.FlagSet, l *budget.Limits, cost string) {
 	f.Var(limitTime(&l.Time, false), "max-time", "the same for the time spent on it, such as 30m")
 }
 
-// addRemoved declares limits of earlier releases, perhaps as NAME=DEFAULT. 0, which meant no limit, still passes, and so
-// does the default, which a launcher of such a release always hands to its hooks. Other values get an error that names
-// the replacement.
+// addRemoved declares limits of earlier releases, perhaps as NAME=DEFAULT. 0, which meant none, still passes, and so does
+// the default, which launchers of such releases hand to hooks. The error of another value names the replacement.
 func addRemoved(f *pflag.FlagSet, instead string, names ...string) {
 	for _, name := range names {
 		name, former, _ := strings.Cut(name, "=")

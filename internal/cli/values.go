@@ -180,8 +180,7 @@ func (s *Span) String() string { return time.Duration(*s).String() }
 // Type is the value's name in the help.
 func (s *Span) Type() string { return "duration" }
 
-// Bytes is the value of a flag for an amount of memory or disk space: bytes (1048576), or a number
-// with a binary unit (512K, 100M, 4G, 1T).
+// Bytes is the value of a flag for memory or disk space: bytes (1048576), or with a binary unit (512K, 100M, 4G, 1T).
 type Bytes int64
 
 // byteUnits are the units, largest first.

@@ -18,8 +18,7 @@ type Verb struct {
 	Short   string
 	Long    string
 	Example string
-	// Verbs are subverbs, such as list and purge of dead-letter. One must be named, unless Build is
-	// set too: Build is then the verb without a subverb.
+	// Verbs are subverbs, such as list and purge of dead-letter. Build, if set, is the verb without one.
 	Verbs []Verb
 	Build func(*pflag.FlagSet) Action
 }

@@ -22,8 +22,7 @@ const (
 	configName = "config.toml"
 )
 
-// wiringPlan is what install or uninstall does: it edits the file with the hooks, and perhaps one beside it. Both are
-// checked before either is written.
+// wiringPlan is what install or uninstall edits: the file with the hooks, and perhaps one beside it, both checked first.
 type wiringPlan struct {
 	install bool
 	wiring  settings.Wiring
@@ -52,9 +51,8 @@ func (o *installFlags) plan(s cli.Streams) (*wiringPlan, error) {
 	return p, nil
 }
 
-// write edits both files, the one beside first, but last on uninstall. While the file beside has its part, what the
-// hooks' file has for it belongs to an install, even if a kill came between the two. If the hooks cannot be edited,
-// both files stay as they are.
+// write edits both files, the one beside first, but last on uninstall: while it has its part, what the hooks' file has
+// for it belongs to an install, even after a kill. If the hooks cannot be edited, both files stay as they are.
 func (p *wiringPlan) write() (changed bool, err error) {
 	if _, _, err := p.hooks.Preview(); err != nil {
 		return false, err

@@ -288,8 +288,7 @@ func costColumn() layout.Column {
 	return layout.Column{Title: "COST", Right: true, IfAny: true, Late: true}
 }
 
-// costlyOrder puts a cost before the last two columns, which people read last. Programs count columns, so for them
-// it comes at the end.
+// costlyOrder puts a cost before the last two columns, which people read last, and for programs, which count, last.
 func costlyOrder[T any](d display, columns []T, cost T) []T {
 	if !d.ForPeople() {
 		return append(columns, cost)

@@ -114,8 +114,7 @@ type knownRun struct {
 	named bool
 }
 
-// knownRuns returns the runs in the directories, or else those that the inbox has driven. It only reads, because
-// files beside the inbox may come from anybody.
+// knownRuns returns the runs in the directories, or that the inbox has driven. It only reads: anybody may have made them.
 func knownRuns(box *inbox.Inbox, dirs []string, s cli.Streams) (all []knownRun, err error) {
 	driven, strange, err := orchestrate.Driven(box)
 	if err != nil {

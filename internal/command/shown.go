@@ -112,8 +112,7 @@ func doneUntold(err error) error {
 	return nil
 }
 
-// noteNothing prints the one sentence for an empty list and for nothing to do, such as "nothing waits in PATH". It goes
-// to stderr, so that an empty list prints nothing.
+// noteNothing says, on stderr, that a list is empty or there is nothing to do, such as "nothing waits in PATH".
 func noteNothing(i *cli.InboxFlags, s cli.Streams, happens string, box *inbox.Inbox) {
 	if i.JSON {
 		return

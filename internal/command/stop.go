@@ -151,9 +151,8 @@ func launcherOf(box *inbox.Inbox) (its machine.Entry, err error) {
 	return its, nil
 }
 
-// lockHolder returns the process that holds the launcher's lock, 0 for none, and -1 if unknown. A lock that is held but
-// not listed belongs to another container, whose process ids mean nothing here. The holder's sign counts only where the
-// system lists no locks (macOS).
+// lockHolder returns the process that holds the launcher's lock, 0 for none, -1 if unknown: a lock that is not listed is
+// of another container, whose ids mean nothing here. The holder's sign counts only where no locks are listed (macOS).
 func lockHolder(box *inbox.Inbox) int {
 	if l := see.LauncherOf(box); l != nil {
 		return l.PID

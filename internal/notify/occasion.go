@@ -125,8 +125,7 @@ func name(box *inbox.Inbox) string {
 const (
 	StateName = ".notified.json"
 	lockName  = ".notify-lock"
-	// nextName is held by the one process that waits for the lock. It will see everything that happened before it
-	// gets the lock, so nobody else has to wait.
+	// nextName is held by the one process that waits for the lock, which will see all that happened before it gets it.
 	nextName = ".notify-next"
 )
 

@@ -172,8 +172,7 @@ func InEach[T any](paths []string, read func(*inbox.Inbox) (T, error)) ([]T, err
 // atOnce is how many inboxes are read in parallel, so that a slow or locked one does not hold up the others.
 const atOnce = 8
 
-// Each calls f for each of n inboxes, some in parallel, and returns once all calls have returned. It repeats a panic of f
-// here, where the caller can restore the terminal.
+// Each calls f for each of n inboxes, some in parallel, and then returns, or repeats a panic of f where it can be caught.
 func Each(n int, f func(i int)) {
 	var all sync.WaitGroup
 	places, panicked := make(chan struct{}, atOnce), make([]any, n)

@@ -84,8 +84,7 @@ func (l *Lookout) Look(ctx context.Context, at time.Time, only map[string]bool) 
 }
 
 const (
-	// usual is the name by which an inbox without state is found; short names leave it out. An inbox of another name is
-	// found once heartbeat has committed to it.
+	// usual is the name of an inbox that is found without state, which short names leave out. Others need a commit first.
 	usual = "inbox.jsonl"
 
 	maxDepth    = 4     // folders below a root
@@ -100,9 +99,8 @@ type search struct {
 	unreadable int
 }
 
-// FindInboxes searches folders for inboxes. A root may also be an inbox: a file, or a name that does not exist yet in a
-// folder that does. The paths are sorted and unique. failed has sentences about roots that could not be searched, and
-// notes about what was left out.
+// FindInboxes searches folders for inboxes. A root may also be an inbox, perhaps one that does not exist yet. The paths
+// are sorted and unique. failed says which roots could not be searched, and notes what was left out.
 func FindInboxes(roots []string) (paths, failed, notes []string) {
 	s := search{found: map[string]bool{}, seen: map[string]bool{}, left: maxSearched}
 	for _, root := range roots {

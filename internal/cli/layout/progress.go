@@ -22,8 +22,7 @@ const inBackground = -1
 
 const clearLine = "\r\x1b[K"
 
-// ProgressLine is a terminal line that is redrawn until [ProgressLine.Stop] clears it. All methods are safe for
-// concurrent use, and do nothing on nil.
+// ProgressLine is a redrawn terminal line, until [ProgressLine.Stop]. Its methods are concurrent, and do nothing on nil.
 type ProgressLine struct {
 	mu       sync.Mutex
 	terminal io.Writer

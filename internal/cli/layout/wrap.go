@@ -87,8 +87,7 @@ func Cut(text string, width int) string {
 	return strings.TrimRight(head, " ") + "…"
 }
 
-// split takes as many characters off the text as fit into width columns. It never divides a
-// character from its combining marks.
+// split takes as many characters off the text as fit into width columns, each with its combining marks.
 func split(text string, width int) (head, rest string) {
 	if width >= 0 && width < len(text) && isPlain(text[:width+1]) { // the next byte is no combining mark
 		return text[:width], text[width:]

@@ -13,8 +13,7 @@ import (
 // manualName returns the name of a command's page for man(1), such as heartbeat-send.
 func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// roff returns the manual page of a command. cobra's own generator goes through a Markdown library
-// that costs a fifteenth of every start.
+// roff returns the manual page of a command. cobra's own Markdown library costs a fifteenth of every start.
 func (p Program) roff(c *cobra.Command) string {
 	page, r := p.page(c), &roff{}
 	fmt.Fprintf(r, ".TH \"%s\" 1 \"\" heartbeat\n", escape(strings.ToUpper(manualName(c))))

@@ -74,8 +74,7 @@ const (
 	ofBox                      // marks a check that needs to know the inbox
 	// ofState marks a check that needs to read what is beside the inbox. If that cannot be read, another check tells why.
 	ofState
-	// ofWiring marks a check of what is wired for sessions of the project. It is skipped if heartbeat-launch wires each
-	// session, and if Codex does not list its hooks.
+	// ofWiring marks a check of what is wired for the project: none if the launcher wires it, or Codex lists no hooks.
 	ofWiring
 )
 

@@ -47,8 +47,7 @@ type Event struct {
 	told  bool      // the queue, or the entry's dead letter, has reported it, perhaps before the log was opened
 }
 
-// Outcome names the entry whose price the event shows, by its entry id and the commit of its first delivery. Events
-// without a price return zero values.
+// Outcome names the entry whose price the event shows, by entry id and first delivery's commit, or zero values.
 func (e Event) Outcome() (entryID string, first int64) {
 	if e.first == 0 {
 		return "", 0

@@ -17,9 +17,8 @@ type Log struct {
 	back    recent[string]   // requeued entries, whose lines are still to come
 }
 
-// Read opens the log, and returns its last n events, all if n is 0. Each file is in order of time, so it reads only
-// the last n records of each and the last n waiting entries. Queue lines without the time when they were appended
-// are left out.
+// Read opens the log, and returns its last n events, all if n is 0. Each file is in order of time, so it reads only the
+// last n records of each and the last n waiting entries, without queue lines whose time is unknown.
 func Read(box *inbox.Inbox, n int) (_ *Log, last []Event, err error) {
 	l := &Log{box: box}
 	defer func() {

@@ -218,8 +218,7 @@ func forget(dir string) error {
 	return fmt.Errorf("process %d still serves %s, and its lock was removed: it ends in a moment: try again", a.PID, dir)
 }
 
-// serverDir makes a server's directory, and returns it with links resolved. It refuses a directory in which others can
-// write: they could plant files and a token.
+// serverDir makes and returns a server's directory, links resolved. Others may not write there: they could plant a token.
 func serverDir(dir string) (string, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

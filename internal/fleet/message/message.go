@@ -143,8 +143,7 @@ type origin struct {
 	Copy    uint64 `json:"copy,omitempty"`
 }
 
-// InboxMessage returns the message for the inbox. The error is a sentence that says why it cannot be an entry; the
-// message then becomes a dead letter.
+// InboxMessage returns the message for the inbox, or why it cannot be an entry: it then becomes a dead letter.
 func (w *Message) InboxMessage() (inbox.Message, error) {
 	if w.wrong != nil {
 		return inbox.Message{}, w.wrong

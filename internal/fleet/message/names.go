@@ -82,8 +82,7 @@ func DeadSubject(stream, id string) string { return "_hb." + stream + ".dead." +
 // DeadSubjects matches the dead letters of all messages.
 func DeadSubjects(stream string) string { return "_hb." + stream + ".dead.>" }
 
-// ReplySubject is the subject for the answer to one message. Agents may publish to every such subject and listen on
-// none. token must be random, and too long to guess.
+// ReplySubject is the subject for one answer: any agent may publish there, and none listen. token is long and random.
 func ReplySubject(stream, token string) string { return "_hb." + stream + ".reply." + token }
 
 // maxStream leaves room for the suffixes of a stream's name.
@@ -134,9 +133,8 @@ func isPlain(c rune) bool {
 
 const storedBase = 36
 
-// Unnamed is the id of a message whose headers name none: STREAM:SEQ:STORED. STORED is when the server stored it,
-// in microseconds since 1970, in base 36. A stream that is deleted and made anew counts from 1 again; the time
-// tells old and new messages apart.
+// Unnamed is the id of a message whose headers name none: STREAM:SEQ:STORED. STORED is when the server stored it, in
+// microseconds since 1970, in base 36, which tells it from one of the same number before the stream was made anew.
 func Unnamed(stream string, seq uint64, stored time.Time) string {
 	return Place(stream, seq) + ":" + strconv.FormatUint(uint64(max(0, stored.UnixMicro())), storedBase)
 }

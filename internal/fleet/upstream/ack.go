@@ -32,8 +32,7 @@ func (u *Upstream) Drop(ctx context.Context, c Claim) (left string, err error) {
 	return left, nil
 }
 
-// acknowledge sends payload for a copy and waits for the confirmation, as DoubleAck does. left is a sentence if nothing
-// had to be sent, since the recipient is gone.
+// acknowledge sends payload for a copy, confirmed as by DoubleAck. left says why nothing was sent: the recipient is gone.
 func (u *Upstream) acknowledge(ctx context.Context, c Claim, payload string) (left string, err error) {
 	at, err := parseAck(c.Ack)
 	if err != nil {

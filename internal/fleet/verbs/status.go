@@ -100,8 +100,7 @@ const (
 	mostHeld = 10 // messages of each
 )
 
-// forTable returns the agents for the table, and a sentence about the rest. A file or a program gets all. A person
-// gets those in the most important states.
+// forTable returns the agents for the table, all unless for a person, and a sentence about those of less importance.
 func (s *seen) forTable(d layout.Output) (shown []agentSeen, rest string) {
 	if !d.ForPeople() {
 		return s.Agents, ""

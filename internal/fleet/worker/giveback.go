@@ -13,8 +13,7 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// giveBackHeld gives back what waits while the inbox backs off, stands still, or is paused with GiveBack set. It
-// also completes give-backs that began before.
+// giveBackHeld completes give-backs, and gives back what waits while the inbox backs off, is paused or stands still.
 func (a *Agent) giveBackHeld(ctx context.Context) {
 	why := ""            // why what waits is given back, or ""
 	delay := time.Second // keeps this agent from taking it again

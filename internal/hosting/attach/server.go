@@ -32,8 +32,7 @@ type Backend interface {
 type Options struct {
 	// Connections is how many there may be at once, 16 by default, which leaves descriptors for the session.
 	Connections int
-	// Patience is how long a peer may take to send its request, and a third of how long it may take to read
-	// the answer: 30 s by default.
+	// Patience is how long a peer may take for its request, 30 s by default, and three times that to read the answer.
 	Patience time.Duration
 	Log      func(format string, args ...any) // gets a sentence about each problem; nil drops it
 }

@@ -70,8 +70,7 @@ func checkToolName(name string) string {
 	return ""
 }
 
-// Route returns the path at which a guild serves the tool. The name is split at its first hyphen:
-// writ-link-kinds is at /api/writ/link-kinds.
+// Route returns the path at which a guild serves the tool, split at its first hyphen: /api/writ/link-kinds.
 func (t Tool) Route() string { return "/api/" + t.route() }
 
 func (t Tool) route() string { return strings.Replace(t.Name, "-", "/", 1) }

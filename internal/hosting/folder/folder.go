@@ -202,9 +202,8 @@ func isAlnum(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// known is a file by which a user's sessions are found. There is one for each guild database with sessions beside it,
-// named @ and a hash of the database's path. Older releases have one for each session, named after the session, which
-// lists databases.
+// known is a file by which a user's sessions are found: one for each guild database with sessions beside it, named @ and
+// a hash of the database's path. Older releases have one for each session, named after it, which lists databases.
 type known struct {
 	DB  string   `json:"db,omitempty"`
 	DBs []string `json:"dbs,omitempty"`

@@ -135,8 +135,7 @@ func (c *Client) Running(ctx context.Context, b Body) (Answer, error) {
 // BeatEvery is how often a guild expects a beat.
 const BeatEvery = 30 * time.Second
 
-// Beat reports that the session lives, in at most 10 s for all attempts. A guild that does not know
-// the session is no error: see [Answer.Error].
+// Beat reports that the session lives, in at most 10 s. A guild without the session is no error: see [Answer.Error].
 func (c *Client) Beat(ctx context.Context) (Answer, error) {
 	stopped := errors.New("a beat has 10 s")
 	ctx, cancel := context.WithTimeoutCause(ctx, beatPatience, stopped)

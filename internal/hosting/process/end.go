@@ -67,8 +67,7 @@ func (p *Process) EndRest() (killed int) {
 	return p.sweep()
 }
 
-// sweep kills all processes with the client's mark, their descendants, and the orphans that this process
-// adopted. It returns how many it killed.
+// sweep kills the processes with the client's mark, their descendants, and adopted orphans, and returns how many.
 func (p *Process) sweep() (killed int) {
 	killed = guardian.Kill(p.mark)
 	return killed + guardian.Slay(guardian.Family(0, func(pid int) bool { return pid == p.spared }))

@@ -48,8 +48,7 @@ type Options struct {
 	// Own means that the inbox is the session's own, and all its entries are the session's. Open makes its directory.
 	Own    bool
 	Before *folder.Before // what a given inbox had counted when the session began, nil before that
-	// Dir holds the settings that wire the hook. Only this user may have access: another who could replace
-	// the settings could run commands as this user.
+	// Dir holds the settings that wire the hook, for this user alone: who can replace them runs commands as this user.
 	Dir        string
 	Hook       string // absolute path of heartbeat-stop, "" to wire none
 	Cwd        string // the client's working directory

@@ -95,9 +95,8 @@ func (q *Queue) settle(tx *inbox.Tx, x Exit) (recovery.Report, error) {
 	return report, err
 }
 
-// printed reports whether the client's own output shows the end of its prompt's turn. No hook may have reported it:
-// none ran, or the Stop found no room to record it. The output shows nothing about an entry that a Stop delivered: the
-// client may never have read that.
+// printed reports whether the client's own output shows the end of its prompt's turn, which no hook may have reported.
+// The output shows nothing about an entry that a Stop delivered: the client may never have read that.
 func (x Exit) printed(d *inbox.Delivery) bool {
 	return x.Turn != nil && (x.Turn.At.IsZero() || !x.Turn.At.Before(d.DeliveredAt))
 }

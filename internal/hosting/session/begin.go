@@ -283,9 +283,8 @@ func findClaude(name string, c *config.Config) (string, error) {
 	return found, nil
 }
 
-// newMark returns a mark for the environment of all processes of a session. It begins with the session's ID:
-// a finisher reads the mark in the record, which the session's tools may have forged, and must not kill
-// another session's processes.
+// newMark returns a mark for the environment of a session's processes. It begins with the session's ID: a finisher,
+// which reads it in a record that tools may have forged, must not kill another session's processes.
 func newMark(id string) (string, error) {
 	name, err := machine.RandomName()
 	return id + "." + name, err

@@ -66,8 +66,7 @@ type Up struct {
 // Outcome is what became of a session.
 type Outcome struct {
 	Decision
-	// Delivered means that the guild has the terminal report. Otherwise the report is in the host's
-	// database, and in a file beside the guild's.
+	// Delivered means that the guild has the terminal report, which otherwise is in the host's database and a file.
 	Delivered bool
 	Broken    error // what kept the host from its work, nil for nothing
 	// Left means that the guild or its table lacks something that a later [Finish] may send.

@@ -27,9 +27,8 @@ type DrainOptions struct {
 	Refused  bool   // include reports that the guild refused before
 }
 
-// Drain finishes the sessions of dead hosts beside a database, imports the messages that an older release has left,
-// sends the reports unless another process does, and brings the guild's table up to date. The error joins what failed;
-// the rest was done.
+// Drain finishes the sessions of dead hosts beside a database, imports what an older release has left, sends the reports
+// unless another process does, and brings the guild's table up to date. It goes on after an error.
 func Drain(ctx context.Context, o DrainOptions) (d Drained, err error) {
 	var damage error
 	db := store.In(folder.Root(o.DB), "")
@@ -85,8 +84,7 @@ func showBehind(ctx context.Context, db *store.Store, id string, busy func(strin
 	return problems
 }
 
-// sweepOthers finishes the sessions of dead hosts beside this one's database, and sends what they left. It
-// runs beside the session and ends with it.
+// sweepOthers finishes dead hosts' sessions beside this one's database, and sends what they left, until this one ends.
 func (h *host) sweepOthers(ctx context.Context) {
 	d, err := Drain(ctx, DrainOptions{DB: h.lock.Folder.DB, GuildURL: h.Config.GuildToolURL})
 	if err != nil && ctx.Err() == nil {
@@ -103,9 +101,8 @@ func (h *host) sweepOthers(ctx context.Context) {
 // guardFor is how long a guardian tries to send what is left. Later the next host beside the database tries.
 const guardFor = 7 * 24 * time.Hour
 
-// FinishAll repeats [Finish] for a guardian whose host is dead, until nothing is left to send to the guild.
-// args follow [FinishCommand]: the session's folder, the time between two attempts and, from the second
-// attempt on, the first one's time.
+// FinishAll repeats [Finish] for a guardian whose host is dead, until nothing is left to send to the guild. args, after
+// [FinishCommand], are the session's folder, the time between two attempts, and later the first one's time.
 func FinishAll(args []string) error {
 	if len(args) < 2 {
 		return errors.New("name a session's folder, and the time between two attempts")

@@ -96,8 +96,7 @@ func (s *Store) replace(ctx context.Context) error {
 	return nil
 }
 
-// Mend replaces a database in which records or reports are damaged. A process that works on a session also
-// replaces a database when it meets damage.
+// Mend replaces a database in which records or reports are damaged, as does a process at work that meets damage.
 func (s *Store) Mend(ctx context.Context) error {
 	err := s.rows(ctx, func(*sql.Rows) error { return nil }, `SELECT content FROM states UNION ALL SELECT head FROM reports`)
 	if isDamaged(err) {

@@ -274,8 +274,7 @@ func pool(path, options string) (*sql.DB, error) {
 	return sql.Open("sqlite", (&url.URL{Scheme: "file", OmitHost: true, Path: path, RawQuery: options}).String())
 }
 
-// connect opens the file and makes missing tables. It tries again while other processes do the same, since
-// SQLite does not wait for that itself.
+// connect opens the file and makes missing tables, again while others do: SQLite does not wait for that itself.
 func connect(ctx context.Context, path, sync string) (*sql.DB, error) {
 	pool, err := pool(path, fmt.Sprintf("mode=rw&_txlock=immediate&_pragma=busy_timeout(%d)&_pragma=synchronous(%s)", busyTimeout.Milliseconds(), sync))
 	if err != nil {
