@@ -363,7 +363,8 @@ func (a *Agent) untold() string {
 
 func (a *Agent) pullFailed(ctx context.Context, err error) {
 	switch {
-	case err == nil, errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
+	case errors.Is(err, context.Canceled): // by this agent, so it does not tell whether the server would have answered
+	case err == nil, errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrTimeout):
 		a.try(asking, nil)
 	case !a.conn.Connected():
 		a.retries[asking] = retry{at: time.Now().Add(backOff(1))}
