@@ -80,11 +80,12 @@ func (l *launcher) run(taken *signals.Caught) int {
 // CheckForeign returns an error if an inbox came with a repository: somebody else wrote it, and would instruct the
 // agent. A person then has to name the inbox; finding it is not enough.
 func CheckForeign(path string) error {
+	dir, _ := filepath.EvalSymlinks(filepath.Dir(path)) // git looks at nothing behind a link
 	// A folder of a clone can pass for a bare repository of its own, whose config names commands.
-	root := WorkTree(filepath.Dir(path))
+	root := WorkTree(dir)
 	git := exec.Command("git", "-c", "core.fsmonitor=false", "--git-dir", filepath.Join(root, ".git"), "--work-tree", root,
-		"--literal-pathspecs", "ls-files", "--error-unmatch", "--", strings.TrimPrefix(path, root+"/"))
-	if git.Dir = root; root != "" && git.Run() == nil {
+		"--literal-pathspecs", "ls-files", "--error-unmatch", "--", filepath.Base(path))
+	if git.Dir = dir; root != "" && git.Run() == nil {
 		return fmt.Errorf("%s came with the repository, since git tracks it: look into it, and if it is to be worked through name it with --inbox", path)
 	}
 	return nil
@@ -272,9 +273,8 @@ func (l *launcher) record() (stop func(), err error) {
 	}, nil
 }
 
-// environment returns the command's environment: without the variables by which the command would take itself for a
-// child of an outer session, and without CI, which keeps programs from using a terminal. withoutCI says that CI was
-// set.
+// environment returns the command's environment: without the variables by which it would take itself for a child of an
+// outer session, and without CI, which keeps programs from using a terminal. withoutCI says that CI was set.
 func environment(environ, add []string) (env []string, withoutCI bool) {
 	env = claude.WithoutIdentity(environ)
 	before := len(env)
