@@ -59,8 +59,8 @@ var checkVerb = cli.Verb{
 	Short: "run an entry's check by hand, and say what it would decide",
 	Long: `Run the check that an entry has to pass, as the hook does after its turn, and say what it
 would decide. Nothing is changed. The commands are those that the flags name, or else those of
-the hook that the settings of the project wire to the inbox, once you have trusted its
-folder in Claude Code.
+the hook that settings wire to the inbox: your own, and those of the project once you have
+trusted its folder in Claude Code.
 
 Exit status: 0 it passes; 1 it does not, or there is none; 75 it could not be run;
 128+n signal n ended it.`,
@@ -166,18 +166,17 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 }
 
 // wiredChecks returns the checks of the Stop hook that a project's settings wire to the inbox, or else the given ones. A
-// repository can bring settings, so those count only where the client would run what they name.
+// repository can bring the project's, so those count only where the client would run what they name.
 func wiredChecks(box *inbox.Inbox, project string, otherwise *check.Set) *check.Set {
 	in := doctor.Input{Project: project, Environ: os.Environ()}
 	in.Home, _ = os.UserHomeDir() // "" if there is none
-	if !doctor.Trusted(in) {
-		return otherwise
-	}
+	own, _ := settings.Path(settings.User, "", in.Home, os.Getenv("CLAUDE_CONFIG_DIR"))
 	for _, file := range settings.FilesOf(in.Environ, project) {
+		believed := file.Managed || file.Path == own || doctor.Trusted(in)
 		for _, found := range file.Loaded().Hooks {
 			var h hook.Flags
 			f := h.Set()
-			if found.Event == settings.Stop && found.Exact && f.Parse(found.Flags) == nil && len(h.Orphan.Checks.Commands) > 0 && inbox.SameInbox(h.Inbox, box.Path()) {
+			if believed && found.Event == settings.Stop && found.Exact && f.Parse(found.Flags) == nil && len(h.Orphan.Checks.Commands) > 0 && inbox.SameInbox(h.Inbox, box.Path()) {
 				return h.Orphan.Checks
 			}
 		}
