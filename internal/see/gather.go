@@ -48,7 +48,7 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 	if f.Unreadable != nil {
 		return f
 	}
-	f.Held, f.Still = Questions(box, !f.Works()), StandsStill(f)
+	f.Held, f.Still = Questions(box, !f.Works() && f.Paused == nil && f.Backoff == nil), StandsStill(f)
 	f.outcomes = [2]disk.Info{fileState(box.DeadLetterPath()), fileState(box.ResultsPath())}
 	if last.outcomes == f.outcomes && last.Letters.Open != nil {
 		f.Letters = last.Letters // to count them, both files must be read
@@ -158,7 +158,7 @@ func SignOf(box *inbox.Inbox) []string {
 }
 
 // Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, they cannot
-// be read, or they take no further step by themselves. idle says that no entry waits or is in flight.
+// be read, or they take no further step by themselves. idle: no entry waits, is in flight or would be held back.
 func Questions(box *inbox.Inbox, idle bool) (all []Question) {
 	driven, _, _ := orchestrate.Driven(box) // a ledger that is not ours names no run of ours
 	for _, of := range driven {

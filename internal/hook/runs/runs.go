@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"time"
 
 	"heartbeat/inbox"
@@ -86,7 +87,7 @@ const (
 // Step implements [hook.Runs]. The runs share the time that a hook has, so that none keeps the others from their step,
 // or all of them from being known as stuck.
 func (d *driver) Step(ctx context.Context) (brought bool) {
-	end, left := time.Now().Add(hookTime), len(d.bridges)
+	end := time.Now().Add(hookTime)
 	if d.Flags.Mode != hook.ModePersist && !d.Flags.Rewake { // else it may have waited for hours
 		end = end.Add(-d.Age())
 	}
@@ -94,8 +95,7 @@ func (d *driver) Step(ctx context.Context) (brought bool) {
 		return false
 	}
 	return d.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		share := time.Until(end) / time.Duration(left)
-		left--
+		share := time.Until(end) / time.Duration(len(d.bridges)-slices.Index(d.bridges, b))
 		ctx, stop := context.WithTimeoutCause(ctx, share, orchestrate.ErrNoTime)
 		defer stop()
 		b.Posts, b.Until = 0, time.Now().Add(share/2)
