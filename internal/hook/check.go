@@ -21,8 +21,7 @@ import (
 var errNotChecked = errors.New("the check did not run to its end")
 
 const (
-	// A check that could not be run is tried again after firstRecheck. Each further wait is twice as long, up to
-	// mostRecheck.
+	// A check that could not be run is tried again after firstRecheck. Each further wait is twice that, up to mostRecheck.
 	firstRecheck = 5 * time.Second
 	mostRecheck  = 5 * time.Minute
 )

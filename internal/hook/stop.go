@@ -124,8 +124,7 @@ func (h *hook) awaitTranscript(ctx context.Context) {
 	}
 }
 
-// transact commits what decide decides, in one transaction, and then hands over the text. Once ctx is done it delivers
-// nothing.
+// transact commits what decide decides, in one transaction, and hands over the text. Once ctx is done it delivers nothing.
 func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) (outcome, error) {
 	h.again, h.settled, h.answered, h.doubtful = 0, nil, nil, nil
 	tx, err := h.box.Begin(ctx)

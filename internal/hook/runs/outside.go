@@ -108,8 +108,7 @@ func (d *driver) startOutside(b *orchestrate.Bridge) (*outside, error) {
 	return o, nil
 }
 
-// awaitOutside waits until a run can go on that another process works on, or the inbox changes. It gives up after
-// hookTime.
+// awaitOutside waits until a run can go on that another process works on, or the inbox changes, at most for hookTime.
 func (d *driver) awaitOutside() (again bool) {
 	inbox := d.Box.Watch(cli.WatchPoll)
 	defer func() { _ = inbox.Close() }() // it only reads

@@ -78,7 +78,6 @@ func (d *driver) Advance(ctx context.Context) (again bool) {
 const (
 	shortSleep = time.Minute           // the longest sleep of a run that a hook waits out
 	minSleep   = 10 * time.Millisecond // keeps a hook from spinning on a sleep that is over
-	leastTime  = time.Second           // with less, no step is begun
 	// passTime and passPosts bound what a hook does for runs after it has delivered an entry, while the session waits.
 	passTime  = 30 * time.Second
 	passPosts = 8
@@ -91,16 +90,21 @@ func (d *driver) Step(ctx context.Context) (brought bool) {
 	if d.Flags.Mode != hook.ModePersist && !d.Flags.Rewake { // else it may have waited for hours
 		end = end.Add(-d.Age())
 	}
-	if time.Until(end) < leastTime {
-		return false
+	if time.Until(end) < time.Second {
+		return false // a step would be cut short
 	}
 	return d.eachRun(ctx, func(ctx context.Context, b *orchestrate.Bridge) (orchestrate.Report, error) {
-		share := time.Until(end) / time.Duration(len(d.bridges)-slices.Index(d.bridges, b))
-		ctx, stop := context.WithTimeoutCause(ctx, share, orchestrate.ErrNoTime)
+		mine := share(time.Until(end), len(d.bridges)-slices.Index(d.bridges, b))
+		ctx, stop := context.WithTimeoutCause(ctx, mine, orchestrate.ErrNoTime)
 		defer stop()
-		b.Posts, b.Until = 0, time.Now().Add(share/2)
+		b.Posts, b.Until = 0, time.Now().Add(mine/2)
 		return b.Step(ctx)
 	})
+}
+
+// share is the time for the next of n runs: all but a minute for each other, which is enough for most, if there is more.
+func share(left time.Duration, n int) time.Duration {
+	return max(left/time.Duration(n), left-time.Duration(n-1)*time.Minute)
 }
 
 // Pass implements [hook.Runs].
@@ -199,8 +203,7 @@ func (d *driver) Greet() (shown string) {
 	return shown
 }
 
-// stateFile returns the state file of a session. ok is false if there is no directory for it, or no file can have that
-// name.
+// stateFile returns the state file of a session. ok is false if there is no directory for it, or no file has such a name.
 func (d *driver) stateFile(id string) (f orchestrate.StateFile, ok bool) {
 	dir, err := orchestrate.StateDir(d.Flags.Runs.StateDir, os.Getenv)
 	if err == nil {
