@@ -28,8 +28,7 @@ type answer struct {
 	Value   json.RawMessage     `json:"value,omitempty"`
 	Failure *babysitter.Failure `json:"error,omitempty"`
 	At      time.Time           `json:"at"`
-	// Entry is the id of the entry whose agent handed this over, if that entry has a check: the answer counts once the
-	// entry is answered.
+	// Entry is the id of the entry whose agent handed this over, if that has a check: it counts once the entry is answered.
 	Entry string `json:"entry,omitempty"`
 	// Lock is the lock's identity, as in the ledger. An answer that came with a repository has another one.
 	Lock string `json:"lock"`
@@ -48,8 +47,7 @@ func answerPath(box *inbox.Inbox, r *run.Run, effect string) string {
 
 // HandOver keeps the result of an effect: a JSON value that the task's schema allows, or why the task failed. caller is
 // the process that hands the result over. While an agent works on the effect's entry, no other agent may hand it over.
-// The result is durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or
-// [ErrForPerson].
+// It is durable when HandOver returns, and the next step posts it. The error can match [ErrNotJSON] or [ErrForPerson].
 func (b *Bridge) HandOver(caller int, effect string, value []byte, failure *babysitter.Failure) error {
 	a := answer{Effect: effect, Value: value, Failure: failure}
 	if err := b.mayHandOver(caller, &a); err != nil {
@@ -105,9 +103,8 @@ func (b *Bridge) atWork() (d *inbox.Delivery, all []inbox.Session, err error) {
 	return v.InFlight(), all, errors.Join(err, v.Close())
 }
 
-// Readable returns the directories from which a process of an agent may hand over a file as an effect's result: the
-// one that its session works in, and the effect's own. For a person's process, which may read any file, it returns
-// none.
+// Readable returns the directories from which a process of an agent may hand over a file as an effect's result: the one
+// that its session works in, and the effect's own. A person's process, which may read any file, has none.
 func (b *Bridge) Readable(caller int, effect string) ([]string, error) {
 	_, sessions, err := b.atWork()
 	if err != nil {
@@ -296,7 +293,9 @@ func (b *Bridge) Answer(ctx context.Context, effect string, a Answer) error {
 	}
 	value, _ := json.Marshal(a) // strings and a flag always encode
 	if err = checkAnswer(task, answer{Effect: effect, Value: value}); err == nil {
-		err = b.mayRun() // posting runs babysitter, perhaps as the project has it
+		if err = b.mayRun(); err != nil { // posting runs babysitter, perhaps as the project has it
+			err = b.toAccept(err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("answer %s of run %s: %w", effect, b.Run.ID(), err)

@@ -110,6 +110,11 @@ func (b *Bridge) accept(now accepted) error {
 // errUnaccepted says that the run's code is not what it was when the run was bound.
 var errUnaccepted = errors.New("its code has to be accepted")
 
+// toAccept adds to such an error what a person does about it.
+func (b *Bridge) toAccept(err error) error {
+	return fmt.Errorf("%w: look at it, and `%s` has the run go on", err, words.Shell("heartbeat", "run", "accept-code", b.Run.ID(), "--inbox", b.Box.Path()))
+}
+
 // mayRun returns an error that matches errUnaccepted if the run's code may not be executed. It binds an unbound run,
 // unless another process drives that run.
 func (b *Bridge) mayRun() error {

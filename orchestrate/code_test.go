@@ -204,6 +204,6 @@ func TestChangedCodeTakesNoAnswer(t *testing.T) {
 	require.NoError(t, os.WriteFile(filepath.Join(r.dir, ".npmrc"), []byte("node-options=--require ./evil.cjs"), 0o600))
 	out, err := r.heartbeat("breakpoint", "approve", held[0].Effect, "--inbox", r.inbox, "--babysitter", r.babysitter)
 	require.Error(t, err)
-	assert.Contains(t, out, "its code has to be accepted: it has changed in .npmrc")
+	assert.Contains(t, out, "its code has to be accepted: it has changed in .npmrc: look at it, and `heartbeat run accept-code r1 --inbox ")
 	assert.Equal(t, held[0].Effect, r.effect(), "it still waits")
 }

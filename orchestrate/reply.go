@@ -36,8 +36,7 @@ func awaitedEffect(box *inbox.Inbox, d *inbox.Delivery, passed bool) (at effectA
 	return effectAt{b, mark.Effect}, err == nil && st.Effect(mark.Effect) == run.Requested && !b.handedOver(mark.Effect, passed)
 }
 
-// handedOver reports whether a result of an effect waits to be posted. With passed, a result counts even before the
-// check of its entry.
+// handedOver reports whether a result of an effect waits to be posted, with passed even before the check of its entry.
 func (b *Bridge) handedOver(effect string, passed bool) bool {
 	lock, err := b.identity()
 	if err != nil {

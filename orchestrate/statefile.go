@@ -114,8 +114,7 @@ func (f StateFile) Bind(s State) (State, error) {
 	return s, f.Write(s)
 }
 
-// CheckFree returns an error that matches [ErrBound] if the session is bound to a run other than runID that is not
-// over.
+// CheckFree returns an error that matches [ErrBound] if the session is bound to another run than runID that goes on.
 func (f StateFile) CheckFree(runID string, over func(runID string) (bool, error)) error {
 	was, err := f.Read()
 	if errors.Is(err, fs.ErrNotExist) {

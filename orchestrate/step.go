@@ -10,7 +10,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/words"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 )
@@ -18,9 +17,8 @@ import (
 // unchangedFor is how long an inbox's last line without newline must be unchanged: somebody may still be writing it.
 const unchangedFor = 250 * time.Millisecond
 
-// Step takes the run as far as it gets without an agent, and makes sure that what the run then waits for is in the
-// inbox. It may be called at any time, by several processes at once and after a crash: an effect has one entry and
-// one result.
+// Step takes the run as far as it gets without an agent, and puts what the run then waits for into the inbox. It may be
+// called at any time, by several processes at once and after a crash: an effect has one entry and one result.
 func (b *Bridge) Step(ctx context.Context) (Report, error) {
 	if !b.Outside {
 		return b.underLock(ctx, stepWait, (*step).run)
@@ -83,7 +81,7 @@ func (b *Bridge) underLock(ctx context.Context, wait time.Duration, do func(*ste
 	err = do(s, ctx)
 	if errors.Is(err, errUnaccepted) {
 		s.rests, s.report.Rests = l.Rests.still(err), true
-		s.report.Guard = err.Error() + ": look at it, and `" + words.Shell("heartbeat", "run", "accept-code", b.Run.ID(), "--inbox", b.Box.Path()) + "` has the run go on"
+		s.report.Guard = b.toAccept(err).Error()
 		s.stepped, err = true, nil
 	}
 	if s.stepped {
