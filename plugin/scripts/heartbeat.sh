@@ -42,21 +42,21 @@ wired_elsewhere() {
 }
 
 # An inbox that came with a repository was written by somebody else. Git does not say so of
-# another user's repository, such as a checkout in a container where the session is root.
+# another user's repository, such as a checkout in a container where the session is root. It is
+# asked at the top: a folder of a clone can pass for a repository of its own.
 foreign() {
 	[ -z "${HEARTBEAT_INBOX:-}" ] || return 1
-	tracked=0
-	git -c core.fsmonitor=false -c safe.bareRepository=explicit -C "$project" ls-files --error-unmatch -- "$inbox" >/dev/null 2>&1 || tracked=$?
-	[ "$tracked" != 0 ] || return 0
-	above=$project
-	while [ "$tracked" != 1 ] && [ -n "$above" ]; do
-		if [ -e "$above/.git" ]; then
-			echo "heartbeat: whether $inbox came with the repository cannot be told, so it is left alone: see git -C '$project' status, or name the inbox by HEARTBEAT_INBOX if you trust it" >&2
-			exit 1
-		fi
-		above=${above%/*}
+	here=$(cd "$project" && pwd -P)
+	top=$here
+	while [ ! -e "$top/.git" ]; do
+		[ -n "$top" ] || return 1
+		top=${top%/*}
 	done
-	return 1
+	tracked=0
+	git --literal-pathspecs -c core.fsmonitor=false -C "$top/" ls-files --error-unmatch -- "$here/${inbox#"$project/"}" >/dev/null 2>&1 || tracked=$?
+	[ "$tracked" -gt 1 ] || return "$tracked"
+	echo "heartbeat: whether $inbox came with the repository cannot be told, so it is left alone: see git -C '$project' status, or name the inbox by HEARTBEAT_INBOX if you trust it" >&2
+	exit 1
 }
 
 hook() {

@@ -203,9 +203,19 @@ func TestPluginLeavesARepositorysInbox(t *testing.T) {
 	require.NoError(t, os.CopyFS(filepath.Join(bare, "work"), os.DirFS(filepath.Join(project, "work"))))
 	require.NoError(t, os.Remove(filepath.Join(bare, "index")))
 	require.NoError(t, os.WriteFile(filepath.Join(bare, "config"), []byte("[core]\nbare = false\nworktree = "+bare+"\nfsmonitor = touch "+ran+"\n"), 0o600))
+	clone := project
 	project = bare
 	asked, said = hook()
 	assert.Empty(t, asked)
 	assert.Contains(t, said, "cannot be told, so it is left alone")
+	require.NoError(t, os.Remove(filepath.Join(clone, ".git/index")))
+	project = clone
+	git("add", ".")
+	link := filepath.Join(bin, "link")
+	require.NoError(t, os.Symlink(bare, link))
+	for _, project = range []string{bare, link} {
+		asked, said = hook()
+		assert.Empty(t, asked+said, "the clone tracks it")
+	}
 	assert.NoFileExists(t, ran)
 }
