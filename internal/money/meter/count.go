@@ -92,6 +92,7 @@ type counter struct {
 	order    []*request
 	summary  *request        // the last one
 	others   map[string]bool // the uuids of lines of prompts of no entry
+	own      map[string]bool // the uuids of an entry's answers in the range
 	entry    int64           // as Part.entry
 	kind     requestKind     // of a rollout
 	met      []string        // subagents of a rollout
@@ -101,7 +102,7 @@ type counter struct {
 // Scan counts a range. If the transcript or the table of prices cannot be read, it returns an error and counts the
 // rest.
 func Scan(r Range) (*Count, error) {
-	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}}
+	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}, own: map[string]bool{}}
 	c.entry = slices.Min(slices.Insert(slices.Collect(maps.Values(r.Prompts)), 0, math.MaxInt64))
 	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated, entry: c.entry}}
 	isRollout := threadOf(r.Transcript) != ""

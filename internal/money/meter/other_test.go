@@ -2,6 +2,8 @@ package meter_test
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -152,4 +154,71 @@ func TestAnOlderPromptOfASecondClient(t *testing.T) {
 		}
 		assert.Equal(t, want, fmt.Sprint(got))
 	}
+}
+
+// A long turn has the report of a task, and lines of the client's behind it. The entry's limit counts to the end.
+func TestALongTurnInTheReportOfATask(t *testing.T) {
+	const own, task = "008fd6b2-0000-4000-8000-000000000000", "0c0ffee0-0000-4000-8000-000000000000"
+	dir := t.TempDir()
+	path := filepath.Join(dir, "inbox.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte("do it\n"), 0o600))
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	p := &printing{T: t, box: box, transcript: filepath.Join(dir, session+".jsonl")}
+	line := func(prompt, uuid, parent, more string) {
+		p.line(`{"parentUuid":%q,"promptId":%q,"type":"user",%s,"timestamp":"2026-11-22T14:45:%02d.000Z","uuid":%q}`, parent, prompt, more, p.requests, uuid)
+	}
+	answer := func(uuid, parent string) {
+		p.requests++
+		p.line(`{"parentUuid":%q,"type":"assistant","message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":1}},"timestamp":"2026-11-22T14:45:%02d.000Z","uuid":%[2]q}`, parent, uuid, p.requests)
+	}
+	const result, feedback = `"message":{"content":[{"type":"tool_result"}]}`, `"isMeta":true,"message":{"content":"Stop hook feedback:\ngo on"}`
+	p.line("")
+	p.in(func(tx *inbox.Tx) {
+		tx.Money().Position(session, p.transcript, 1, true)
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: session, PromptID: own})
+		require.NoError(t, err)
+	})
+	line(own, "e1", "", feedback)
+	answer("e2", "e1")
+	line(task, "e3", "e2", `"message":{"content":"<task-notification>done"}`)
+	answer("e4", "e3")
+	line(task, "e5", "e4", `"message":{"content":[{"type":"tool_result","content":"`+strings.Repeat("x", 300<<10)+`"}]}`)
+	answer("e6", "e5")
+	line(task, "e65", "e6", result)
+	answer("e66", "e65")
+	line(task, "e7", "e66", feedback)
+	answer("e8", "e7")
+	line(task, "e9", "e8", result)
+	answer("e10", "e9")
+	p.in(func(tx *inbox.Tx) { require.NoError(t, meter.ChargeTurn(tx, session)) })
+	line(task, "e11", "e10", result)
+	answer("e12", "e11")
+	p.in(func(tx *inbox.Tx) {
+		require.NoError(t, meter.ChargeTurn(tx, session))
+		assert.EqualValues(t, 7, tx.Money().Spending().Entry.Tokens.Input)
+	})
+}
+
+// The client gives a command of its own an id, also in the middle of an entry's turn, and results of tools name it from then
+// on, whether the command leaves a line or not. What the turn spends remains the entry's, and so do its subagents.
+func TestACommandInTheMiddleOfATurn(t *testing.T) {
+	const own, command = "008fd6b2-0000-4000-8000-000000000000", "10ca1000-0000-4000-8000-000000000000"
+	line := func(prompt, uuid, parent, content string) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":%s},"uuid":%q}`, parent, prompt, content, uuid)
+	}
+	answer := func(uuid, parent string, tokens int) string {
+		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%[2]q}`, parent, uuid, tokens)
+	}
+	const result = `[{"type":"tool_result"}]`
+	r := newRig(t)
+	from := r.write(line(own, "e1", "", `"A"`), answer("e2", "e1", 1), line(command, "e3", "e2", result), answer("e4", "e3", 10), line(command, "e5", "e4", result), answer("e6", "e5", 100))
+	r.agent("agent-1.jsonl", line(own, "a1", "", `"help"`), line(command, "a2", "a1", result), answer("a3", "a2", 1000))
+	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
+	c, err := meter.CountTurns(s, time.Time{}, "", "")
+	require.NoError(t, err)
+	require.Len(t, c.Open(session), 1)
+	assert.EqualValues(t, 1111, c.Open(session)[0].Tokens.Input)
 }

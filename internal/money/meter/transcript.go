@@ -41,8 +41,7 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 		return from, err
 	}
 	defer file.Close() // it was only read
-	end = from
-	start := max(0, from-leadBytes)
+	end, start := from, max(0, from-leadBytes)
 	size := min(file.Info().Size, start+maxRead)
 	tool := []byte(`"` + c.Tool + `"`)
 	err = lines.EachHead(maxLine, true, io.NewSectionReader(file, start, max(0, size-start)), start, func(at, next int64, line []byte, whole bool) bool {
@@ -79,11 +78,11 @@ func (c *counter) line(l *flat.Members, at int64) {
 	if when := timeOf(l); c.From == 0 && (c.Later == 0 || at < c.Later) && l.Exists("uuid") && when > 0 && when < c.Since-late {
 		return
 	}
-	other := c.isOther(l, at)
-	switch l.String("type") {
+	switch other := c.isOther(l, at); l.String("type") {
 	case "assistant":
 		if model := c.answer(l, c.partOfLine(at), other); model != "" {
 			c.Model, c.Whole = model, c.Whole && at >= c.From
+			c.own[strings.Clone(l.String("uuid"))] = !other && at >= c.From
 		}
 	case "user":
 		switch {
@@ -107,15 +106,16 @@ func (c *counter) line(l *flat.Members, at int64) {
 
 // isOther reports whether a line belongs to a prompt of no entry, as a second client of the session appends them
 // between the lines of an entry's. The lines of a prompt name it or descend from it. The prompt itself may be older than
-// the range, and an entry's later.
+// the range, and an entry's later. A result for an answer of the entry's may name a command of the client's.
 func (c *counter) isOther(l *flat.Members, at int64) bool {
 	prompt := l.String("promptId")
 	entry, known := c.Prompts[prompt]
 	other, early := known && entry < 0, at >= c.Parts[0].entry && at < entry
 	if !known || early {
-		other = c.others[l.String("parentUuid")]
-		if len(c.Prompts) > 0 && prompt != "" && (claude.AsksModel(l) || claude.IsToolResult(l)) {
-			other = other || !claude.IsTaskReport(l.Value("message").Get("content").Text())
+		parent := l.String("parentUuid")
+		other = c.others[parent]
+		if result := claude.IsToolResult(l); len(c.Prompts) > 0 && prompt != "" && (result || claude.AsksModel(l)) {
+			other = other || !(result && c.own[parent] || claude.IsTaskReport(l.Value("message").Get("content").Text()))
 			if entry = c.entry; other {
 				entry = -1
 			}
@@ -218,10 +218,7 @@ func (c *counter) agents() {
 		return
 	}
 	dir := filepath.Join(base, "subagents")
-	names, _, err := disk.Names(dir, 4*maxAgents)
-	if err != nil {
-		return // there are none
-	}
+	names, _, _ := disk.Names(dir, 4*maxAgents) // mostly there are none
 	slices.Sort(names)
 	left := maxAgents
 	for _, name := range names {
@@ -237,11 +234,11 @@ func (c *counter) agents() {
 		// The next count reads again what cannot be read now.
 		entry := int64(math.MaxInt64) // of clients that name no prompt
 		_, _ = c.follow(path, 0, name == "agent-"+c.Agent+".jsonl", func(l *flat.Members, _ int64) {
-			at, prompt := timeOf(l), l.String("promptId")
+			at, prompt, result := timeOf(l), l.String("promptId"), claude.IsToolResult(l) // which names the session's prompt by then
 			of, known := c.Prompts[prompt]
-			if known && !claude.IsToolResult(l) { // which names the prompt that the session has by then
+			if known && !result {
 				entry = of
-			} else if !known && prompt != "" && len(c.Prompts) > 0 && at < c.Since {
+			} else if !known && !result && prompt != "" && len(c.Prompts) > 0 && at < c.Since {
 				entry = -1
 			}
 			if part := c.partAt(at); l.String("type") == "assistant" {
