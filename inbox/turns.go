@@ -90,7 +90,7 @@ func (m *Money) Position(session, transcript string, length int64, over bool) (c
 	}
 	if cut { // the lines that told the turns apart are gone
 		last := s.Turns[len(s.Turns)-1]
-		last.Since = m.tx.box.opts.Now().UnixMilli()
+		last.Since, last.Prompt = m.tx.box.opts.Now().UnixMilli(), "" // nobody can tell whose the prompts behind the cut are
 		s.Turns, s.Ledger = []Turn{last}, BrokenLedger
 	}
 	if moved {

@@ -57,6 +57,27 @@ func book(t testing.TB, box *inbox.Inbox, session string, nanos, from int64, res
 	})
 }
 
+// Where a transcript was cut, the entry's turn goes on, and all that the session spends in it counts: the prompts that came
+// before cannot be told from a second client's.
+func TestAPromptBehindACutIsUnknown(t *testing.T) {
+	const prompt = "008fd6b2-0000-4000-8000-000000000000"
+	box := newBox(t, "a\n")
+	in(t, box, func(tx *inbox.Tx) {
+		tx.Money().Position("s", "/t", 100, true)
+		e, err := tx.Next(inbox.Mark{})
+		require.NoError(t, err)
+		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", PromptID: prompt})
+		require.NoError(t, err)
+	})
+	of := account(t, box)
+	require.Equal(t, prompt, of.Session("s").Turns[1].Prompt)
+	in(t, box, func(tx *inbox.Tx) { require.True(t, tx.Money().Position("s", "/t", 50, false)) })
+	of = account(t, box)
+	assert.EqualValues(t, 50, of.Session("s").Turns[0].From)
+	assert.Empty(t, of.Session("s").Turns[0].Prompt)
+	assert.False(t, of.Session("s").Turns[0].Outside())
+}
+
 // The account stays small, whatever happens, since every record contains it.
 func TestTheAccountIsBounded(t *testing.T) {
 	t.Parallel()
