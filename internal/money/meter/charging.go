@@ -18,7 +18,6 @@ type Counted struct {
 	*Count
 	turns  []turn
 	ledger ledger // up to the first of them
-	found  bool   // the range has prompts beside the entries'
 }
 
 type turn struct {
@@ -72,13 +71,12 @@ func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Co
 	if _, unknown := prompts[""]; unknown {
 		clear(prompts)
 	}
-	given := len(prompts)
 	later := s.Turns[max(0, slices.IndexFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 }))].From
 	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Prompts: prompts, Today: today.UnixMilli(), Tool: tool, Agent: agent})
 	if c.missing && slices.ContainsFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
 		err = fmt.Errorf("read %s: %w", s.Transcript, errGone)
 	}
-	return &Counted{c, split(s, c), ledgerOf(s.Ledger, c.Whole), len(prompts) > given}, err
+	return &Counted{c, split(s, c), ledgerOf(s.Ledger, c.Whole)}, err
 }
 
 // errGone is the error if nobody can see what a session spends. A transcript that is there again is counted from its new
@@ -138,7 +136,7 @@ func beginning(parts []Part, from int, of inbox.Turn) int {
 }
 
 // long is how many bytes of a transcript are read again each turn at most. A longer open turn is charged up to its last
-// line of a user, unless the next count would not know any more whose prompts it has.
+// line of a user.
 const long = 256 << 10
 
 // charge counts a session and books the turns that have ended, and all of them if over says that the session is gone.
@@ -161,7 +159,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 		tx.Money().ForgetTurns(session)
 		return err
 	}
-	if t := &c.turns[0]; len(t.parts) > 1 && !c.found && c.Read-t.parts[0].From > long {
+	if t := &c.turns[0]; len(t.parts) > 1 && c.Read-t.parts[0].From > long {
 		open := *t
 		last := len(t.parts) - 1
 		open.next, open.Part, t.Part = t.parts[last], Part{}, Part{}

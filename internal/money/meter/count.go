@@ -7,8 +7,6 @@ package meter
 
 import (
 	"cmp"
-	"maps"
-	"math"
 	"slices"
 	"strings"
 
@@ -59,7 +57,6 @@ type Part struct {
 	Own    bool            // the client's total is not comparable: a person's own prices hold, or the client knows none
 	Stated int64           // the client's own total at the end
 	Other  *Part           // was spent meanwhile on prompts of no entry, or of an earlier one; nil if nothing was
-	entry  int64           // where the last entry's prompt so far began: see Range.Prompts
 }
 
 // Plus joins two consecutive parts.
@@ -92,8 +89,6 @@ type counter struct {
 	order    []*request
 	summary  *request        // the last one
 	others   map[string]bool // the uuids of lines of prompts of no entry
-	own      map[string]bool // the uuids of an entry's answers in the range
-	entry    int64           // as Part.entry
 	kind     requestKind     // of a rollout
 	met      []string        // subagents of a rollout
 	reviewed bool            // a subagent reviews what the rollout's session asks for
@@ -102,9 +97,8 @@ type counter struct {
 // Scan counts a range. If the transcript or the table of prices cannot be read, it returns an error and counts the
 // rest.
 func Scan(r Range) (*Count, error) {
-	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}, own: map[string]bool{}}
-	c.entry = slices.Min(slices.Insert(slices.Collect(maps.Values(r.Prompts)), 0, math.MaxInt64))
-	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated, entry: c.entry}}
+	c := &counter{Range: r, total: r.Stated, requests: map[string]*request{}, others: map[string]bool{}}
+	c.Whole, c.Parts = r.From == 0, []Part{{From: r.From, At: r.Since, Stated: r.Stated}}
 	isRollout := threadOf(r.Transcript) != ""
 	if isRollout {
 		c.before()
@@ -133,9 +127,9 @@ func (c *counter) partOfLine(at int64) int {
 func (c *counter) begin(at, when int64) {
 	switch {
 	case at > c.From:
-		c.Parts = append(c.Parts, Part{From: at, User: true, At: when, Stated: c.total, entry: c.entry})
+		c.Parts = append(c.Parts, Part{From: at, User: true, At: when, Stated: c.total})
 	case at == c.From:
-		c.Parts[0].User, c.Parts[0].At, c.Parts[0].entry = true, when, c.entry
+		c.Parts[0].User, c.Parts[0].At = true, when
 	}
 }
 

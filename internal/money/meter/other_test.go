@@ -125,27 +125,23 @@ func TestASubagentOfAnotherPrompt(t *testing.T) {
 	}
 }
 
-// A second client may go on with a prompt from before an entry's turn, and be given a later entry in it. What it spends
-// until then is no entry's. The report of a task is the entry's that left it running, also if the next one comes in it.
-func TestAnOlderPromptOfASecondClient(t *testing.T) {
-	const own, other = "008fd6b2-0000-4000-8000-000000000000", "0353ebeb-0000-4000-8000-000000000000"
+// The report of a task is the entry's that left it running, also if the next entry comes in its turn.
+func TestTheReportOfATaskInWhichTheNextEntryComes(t *testing.T) {
+	const own, task = "008fd6b2-0000-4000-8000-000000000000", "0c0ffee0-0000-4000-8000-000000000000"
 	line := func(prompt, uuid, parent, content string) string {
 		return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":%s},"uuid":%q}`, parent, prompt, content, uuid)
 	}
 	answer := func(uuid, parent string, tokens int) string {
 		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%[2]q}`, parent, uuid, tokens)
 	}
-	const result, task = `[{"type":"tool_result"}]`, "0c0ffee0-0000-4000-8000-000000000000"
+	const result = `[{"type":"tool_result"}]`
 	r := newRig(t)
-	r.write(line(other, "p1", "", `"a person"`), answer("p2", "p1", 1000))
 	from := r.write(line(own, "e1", "", `"A"`), answer("e2", "e1", 1))
-	r.write(line(other, "p3", "p2", result), answer("p4", "p3", 100), line(own, "e3", "e2", result), answer("e4", "e3", 2))
+	r.write(line(own, "e3", "e2", result), answer("e4", "e3", 2))
 	r.write(line(task, "e5", "e4", `"<task-notification>done"`), answer("e6", "e5", 4), line(task, "e7", "e6", result), answer("e8", "e7", 8))
-	next := r.write(line(task, "g1", "e8", `"C"`), answer("g2", "g1", 1_000_000))
-	later := r.write(line(other, "f1", "p4", `"B"`), answer("f2", "f1", 10), line(other, "f3", "f2", result), answer("f4", "f3", 20))
-	a, b := inbox.Turn{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}, inbox.Turn{From: later, Prompt: other, Charged: price.Charged{EntryID: "b"}}
-	g := inbox.Turn{From: next, Prompt: task, Charged: price.Charged{EntryID: "g"}}
-	for want, turns := range map[string][]inbox.Turn{"[15 1000000 30 100]": {a, g, b}, "[1000000 30]": {g, b}, "[30]": {b}} {
+	next := r.write(line(task, "g1", "e8", `"B"`), answer("g2", "g1", 100))
+	a, b := inbox.Turn{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}, inbox.Turn{From: next, Prompt: task, Charged: price.Charged{EntryID: "b"}}
+	for want, turns := range map[string][]inbox.Turn{"[15 100]": {a, b}, "[100]": {b}} {
 		c, err := meter.CountTurns(&inbox.SessionTurns{ID: session, Transcript: r.path, Turns: turns}, time.Time{}, "", "")
 		require.NoError(t, err)
 		var got []int64

@@ -48,7 +48,7 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 		if !whole { // it is being written
 			return false
 		}
-		if (at > start || start == 0) && len(line) <= maxLine && (len(c.others) > 0 || c.mayCount(line, at)) {
+		if (at > start || start == 0) && len(line) <= maxLine && (len(c.others) > 0 || mayCount(line)) {
 			c.HasTool = c.HasTool || own && c.Tool != "" && bytes.Contains(line, tool) && bytes.Contains(line, []byte(`"assistant"`))
 			f(flat.Begun(line), at)
 		}
@@ -59,11 +59,9 @@ func (c *counter) follow(path string, from int64, own bool, f func(l *flat.Membe
 }
 
 // mayCount reports whether a line must be parsed. It spares above all the results of tools, most of a transcript.
-func (c *counter) mayCount(line []byte, at int64) bool {
-	if bytes.Contains(line, []byte(`"type":"tool_result"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) { // an answer may give a tool such an object
-		_, id, _ := bytes.Cut(line, []byte(`"promptId":"`))
-		entry, known := c.Prompts[string(id[:min(len(id), uuid)])]
-		return len(c.Prompts) > 0 && len(id) > 0 && (!known || at < entry)
+func mayCount(line []byte) bool {
+	if bytes.Contains(line, []byte(`"type":"tool_result"`)) && !bytes.Contains(line, []byte(`"type":"assistant"`)) {
+		return false // an answer may give a tool such an object
 	}
 	for _, word := range [...]string{`"assistant"`, `"user"`, `"cost-state"`, `"compact_boundary"`, `"token_usage_record"`, `"item_completed"`, `"turn_context"`, `"thread_settings_applied"`} {
 		if bytes.Contains(line, []byte(word)) {
@@ -82,7 +80,6 @@ func (c *counter) line(l *flat.Members, at int64) {
 	case "assistant":
 		if model := c.answer(l, c.partOfLine(at), other); model != "" {
 			c.Model, c.Whole = model, c.Whole && at >= c.From
-			c.own[strings.Clone(l.String("uuid"))] = !other && at >= c.From
 		}
 	case "user":
 		switch {
@@ -105,32 +102,39 @@ func (c *counter) line(l *flat.Members, at int64) {
 }
 
 // isOther reports whether a line belongs to a prompt of no entry, as a second client of the session appends them
-// between the lines of an entry's. The lines of a prompt name it or descend from it. The prompt itself may be older than
-// the range, and an entry's later. A result for an answer of the entry's may name a command of the client's.
+// between the lines of an entry's. The lines of a prompt name it or descend from it.
 func (c *counter) isOther(l *flat.Members, at int64) bool {
 	prompt := l.String("promptId")
 	entry, known := c.Prompts[prompt]
-	other, early := known && entry < 0, at >= c.Parts[0].entry && at < entry
-	if !known || early {
-		parent := l.String("parentUuid")
-		other = c.others[parent]
-		if result := claude.IsToolResult(l); len(c.Prompts) > 0 && prompt != "" && (result || claude.AsksModel(l)) {
-			other = other || !(result && c.own[parent] || claude.IsTaskReport(l.Value("message").Get("content").Text()))
-			if entry = c.entry; other {
+	other := entry < 0
+	if !known {
+		other = c.others[l.String("parentUuid")]
+		if len(c.Prompts) > 0 && prompt != "" && claude.AsksModel(l) {
+			other = other || !claude.IsTaskReport(l.Value("message").Get("content").Text())
+			if entry = c.entryAt(at); other {
 				entry = -1
 			}
-			if !other || !early { // else it is an entry's later
-				c.Prompts[strings.Clone(prompt)] = entry
-			}
+			c.Prompts[strings.Clone(prompt)] = entry
 		}
 	}
-	switch id := l.String("uuid"); {
-	case !other && at >= entry:
-		c.entry = max(c.entry, entry)
-	case other && id != "": // "" is the parent of lines that descend from none
+	if id := l.String("uuid"); other && id != "" { // "" is the parent of lines that descend from none
 		c.others[strings.Clone(id)] = true // a part would keep the whole line
 	}
 	return other
+}
+
+// entryAt returns where the prompt of the last entry that had begun by then begins, or the first one's.
+func (c *counter) entryAt(at int64) int64 {
+	first, last := int64(math.MaxInt64), int64(-1)
+	for _, from := range c.Prompts {
+		if from >= 0 {
+			first = min(first, from)
+		}
+		if from <= at {
+			last = max(last, from)
+		}
+	}
+	return max(first, last)
 }
 
 // summarise counts the request with which the client summarised the conversation. No transcript has its usage. It read
@@ -242,7 +246,7 @@ func (c *counter) agents() {
 				entry = -1
 			}
 			if part := c.partAt(at); l.String("type") == "assistant" {
-				c.answer(l, part, part >= 0 && entry < c.Parts[part].entry)
+				c.answer(l, part, part >= 0 && entry < c.entryAt(c.Parts[part].From))
 			}
 		})
 	}
