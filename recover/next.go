@@ -44,7 +44,8 @@ func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
 	}
 	if h.Paused == nil && (a.Limits.Day.Nanos > 0 || a.Limits.Entry.Nanos > 0) {
 		if _, broken := meter.Prices(); broken != nil { // a limit would let more pass than it says
-			p, err := tx.Holds().Pause(broken.Error()+": mend it, since limits in dollars are not certain to hold", nil)
+			again := time.Now().Add(10 * time.Minute) // a file that is whole then needs nobody's command
+			p, err := tx.Holds().Pause(broken.Error()+": mend it, since limits in dollars are not certain to hold", &again)
 			if h.Paused = &p; err != nil {
 				return h, err
 			}

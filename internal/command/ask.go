@@ -54,7 +54,7 @@ process list when it comes from stdin or a file.
 What follows -- goes to claude, or is a whole command without a prompt, as in
 -- codex exec -m gpt-5. With --timeout the session is ended once the time is over,
 and the outcome is what became of the prompt by then; an earlier entry that is in flight
-is answered first. At a terminal one line shows meanwhile what the command waits for.
+has an hour more. At a terminal one line shows meanwhile what the command waits for.
 
 Exit status: 0 answered; 3 it became a dead letter; 124 the timeout passed;
 75 no session took the prompt, or there is no room for it: run it again later;

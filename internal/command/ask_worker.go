@@ -29,12 +29,12 @@ import (
 var errNobodyTook = errors.New("no session took the prompt")
 
 const (
-	askRest      = time.Second    // the pause while somebody else works on the inbox
-	askGrace     = time.Minute    // how long a launcher may take to end its session before it is killed
-	askDrain     = 24 * time.Hour // bounds the turn of another's entry after that
-	askLast      = time.Second    // how long the outcome may take to show once the sessions have ended
-	askOutages   = 5              // this many sessions in a row that an API error ended are followed by another
-	maxAskReport = 1 << 20        // bounds what is read of a launcher's report
+	askRest      = time.Second // the pause while somebody else works on the inbox
+	askGrace     = time.Minute // how long a launcher may take to end its session before it is killed
+	askDrain     = time.Hour   // bounds the turn of another's entry after that
+	askLast      = time.Second // how long the outcome may take to show once the sessions have ended
+	askOutages   = 5           // this many sessions in a row that an API error ended are followed by another
+	maxAskReport = 1 << 20     // bounds what is read of a launcher's report
 )
 
 // askWorker runs one launcher after another until a prompt is settled. A nil worker only waits.

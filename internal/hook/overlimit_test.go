@@ -138,6 +138,7 @@ func TestALimitWithoutATable(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, p, "a multiplier might be missing")
 	assert.Contains(t, p.Reason, "line 2: it is no [models.NAME]")
+	assert.NotNil(t, p.Until, "a file that is whole again needs nobody's command")
 }
 
 // At the limit of a day a subagent ends that goes on after its entry was answered, in a launched session; whatever a
