@@ -152,5 +152,8 @@ func (s *sign) say(text string, troubled ...string) {
 func (s *sign) setSocket(socket string, waits bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.socket, s.waits = socket, map[bool]string{true: "waits"}[waits && socket != ""]
+	s.socket, s.waits = socket, ""
+	if waits && socket != "" {
+		s.waits = "waits"
+	}
 }
