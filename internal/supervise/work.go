@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync/atomic"
@@ -48,6 +49,8 @@ func Run(o Options) *Report {
 	return &r.report
 }
 
+const exitSignal = ".exit-signal" // beside the inbox: see [terminal.Options.ExitSignal]
+
 // work does everything while this launcher holds the inbox's lock.
 func (r *run) work() (e *ending) {
 	var err error
@@ -86,6 +89,11 @@ func (r *run) work() (e *ending) {
 		return r.stuck(err)
 	}
 	defer r.endRest()
+	defer func() { // a hook may have asked amid the session's end
+		if claim.Lost(r.box, lock) == nil { // else it may be another launcher's
+			_ = os.Remove(filepath.Join(r.box.Dir(), exitSignal))
+		}
+	}()
 	r.listen()
 	defer func() { r.sign.setSocket("", false); r.attach.Close(); r.private.remove() }() // by then it may be another one
 	if err := r.prepare(); err != nil {
@@ -113,7 +121,7 @@ func (r *run) prepare() error {
 	}
 	_, _ = orchestrate.OpenAll(r.stop.over, &r.Runs, r.box, r.note) // binds the runs before an agent works; a step reports errors
 	if r.Terminal.ExitSignal == "" {
-		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), ".exit-signal")
+		r.Terminal.ExitSignal = filepath.Join(r.box.Dir(), exitSignal)
 	}
 	if err := claim.CheckFree(r.stop.asked, r.box); err != nil {
 		return err
