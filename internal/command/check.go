@@ -168,11 +168,11 @@ func turnOf(box *inbox.Inbox, entry string) (t check.Turn, metadata map[string]j
 // wiredChecks returns the checks of the Stop hook that a project's settings wire to the inbox, or else the given ones. A
 // repository can bring the project's, so those count only where the client would run what they name.
 func wiredChecks(box *inbox.Inbox, project string, otherwise *check.Set) *check.Set {
-	in := doctor.Input{Project: project, Environ: os.Environ()}
-	in.Home, _ = os.UserHomeDir() // "" if there is none
-	own, _ := settings.Path(settings.User, "", in.Home, os.Getenv("CLAUDE_CONFIG_DIR"))
-	for _, file := range settings.FilesOf(in.Environ, project) {
-		believed := file.Managed || file.Path == own || doctor.Trusted(in)
+	home, _ := os.UserHomeDir() // "" if there is none
+	trusted := doctor.Trusted(doctor.Input{Project: project, Home: home, Environ: os.Environ()})
+	own, _ := settings.Path(settings.User, "", home, os.Getenv("CLAUDE_CONFIG_DIR"))
+	for _, file := range settings.FilesOf(os.Environ(), project) {
+		believed := file.Managed || file.Path == own || trusted
 		for _, found := range file.Loaded().Hooks {
 			var h hook.Flags
 			f := h.Set()

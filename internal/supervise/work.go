@@ -89,7 +89,7 @@ func (r *run) work() (e *ending) {
 		return r.stuck(err)
 	}
 	defer r.endRest()
-	defer func() { // a hook may have asked amid the session's end
+	defer func() { // a hook may ask once more while its session is being ended
 		if claim.Lost(r.box, lock) == nil { // else it may be another launcher's
 			_ = os.Remove(filepath.Join(r.box.Dir(), exitSignal))
 		}

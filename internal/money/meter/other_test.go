@@ -125,21 +125,25 @@ func TestASubagentOfAnotherPrompt(t *testing.T) {
 	}
 }
 
+// userLine is a line of a user with this content, which is JSON, in the turn of a prompt.
+func userLine(prompt, uuid, parent, content string) string {
+	return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":%s},"uuid":%q}`, parent, prompt, content, uuid)
+}
+
+// answerLine is an answer that took so many tokens of input.
+func answerLine(uuid, parent string, tokens int) string {
+	return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%[2]q}`, parent, uuid, tokens)
+}
+
 // The report of a task is the entry's that left it running, also if the next entry comes in its turn.
 func TestTheReportOfATaskInWhichTheNextEntryComes(t *testing.T) {
 	const own, task = "008fd6b2-0000-4000-8000-000000000000", "0c0ffee0-0000-4000-8000-000000000000"
-	line := func(prompt, uuid, parent, content string) string {
-		return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":%s},"uuid":%q}`, parent, prompt, content, uuid)
-	}
-	answer := func(uuid, parent string, tokens int) string {
-		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%[2]q}`, parent, uuid, tokens)
-	}
 	const result = `[{"type":"tool_result"}]`
 	r := newRig(t)
-	from := r.write(line(own, "e1", "", `"A"`), answer("e2", "e1", 1))
-	r.write(line(own, "e3", "e2", result), answer("e4", "e3", 2))
-	r.write(line(task, "e5", "e4", `"<task-notification>done"`), answer("e6", "e5", 4), line(task, "e7", "e6", result), answer("e8", "e7", 8))
-	next := r.write(line(task, "g1", "e8", `"B"`), answer("g2", "g1", 100))
+	from := r.write(userLine(own, "e1", "", `"A"`), answerLine("e2", "e1", 1))
+	r.write(userLine(own, "e3", "e2", result), answerLine("e4", "e3", 2))
+	r.write(userLine(task, "e5", "e4", `"<task-notification>done"`), answerLine("e6", "e5", 4), userLine(task, "e7", "e6", result), answerLine("e8", "e7", 8))
+	next := r.write(userLine(task, "g1", "e8", `"B"`), answerLine("g2", "g1", 100))
 	a, b := inbox.Turn{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}, inbox.Turn{From: next, Prompt: task, Charged: price.Charged{EntryID: "b"}}
 	for want, turns := range map[string][]inbox.Turn{"[15 100]": {a, b}, "[100]": {b}} {
 		c, err := meter.CountTurns(&inbox.SessionTurns{ID: session, Transcript: r.path, Turns: turns}, time.Time{}, "", "")
@@ -202,16 +206,10 @@ func TestALongTurnInTheReportOfATask(t *testing.T) {
 // on, whether the command leaves a line or not. What the turn spends remains the entry's, and so do its subagents.
 func TestACommandInTheMiddleOfATurn(t *testing.T) {
 	const own, command = "008fd6b2-0000-4000-8000-000000000000", "10ca1000-0000-4000-8000-000000000000"
-	line := func(prompt, uuid, parent, content string) string {
-		return fmt.Sprintf(`{"parentUuid":%q,"promptId":%q,"type":"user","message":{"content":%s},"uuid":%q}`, parent, prompt, content, uuid)
-	}
-	answer := func(uuid, parent string, tokens int) string {
-		return fmt.Sprintf(`{"parentUuid":%q,"type":"assistant","message":{"id":%q,"model":"claude-opus-5-5","usage":{"input_tokens":%d}},"uuid":%[2]q}`, parent, uuid, tokens)
-	}
 	const result = `[{"type":"tool_result"}]`
 	r := newRig(t)
-	from := r.write(line(own, "e1", "", `"A"`), answer("e2", "e1", 1), line(command, "e3", "e2", result), answer("e4", "e3", 10), line(command, "e5", "e4", result), answer("e6", "e5", 100))
-	r.agent("agent-1.jsonl", line(own, "a1", "", `"help"`), line(command, "a2", "a1", result), answer("a3", "a2", 1000))
+	from := r.write(userLine(own, "e1", "", `"A"`), answerLine("e2", "e1", 1), userLine(command, "e3", "e2", result), answerLine("e4", "e3", 10), userLine(command, "e5", "e4", result), answerLine("e6", "e5", 100))
+	r.agent("agent-1.jsonl", userLine(own, "a1", "", `"help"`), userLine(command, "a2", "a1", result), answerLine("a3", "a2", 1000))
 	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
 	c, err := meter.CountTurns(s, time.Time{}, "", "")
 	require.NoError(t, err)
