@@ -225,6 +225,25 @@ func (c *Conn) Close() { c.NATS.Close() }
 // sayAgain is how long the same complaint of the server is not repeated.
 const sayAgain = time.Minute
 
+// Within limits what is asked over a connection. Its break ends that with [nats.ErrDisconnected]: the answer was lost.
+func Within(ctx context.Context, nc *nats.Conn, patience time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, end := context.WithCancelCause(ctx)
+	lost := nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
+	context.AfterFunc(ctx, func() { nc.RemoveStatusListener(lost) })
+	go func() {
+		if _, isLost := <-lost; isLost {
+			end(nats.ErrDisconnected)
+		}
+	}()
+	return unbroken{ctx}, func() { end(nil); cancel() }
+}
+
+// unbroken is a context whose error is the cause of its end.
+type unbroken struct{ context.Context }
+
+func (u unbroken) Err() error { return context.Cause(u.Context) }
+
 // Connected reports whether the server is reachable. It does not ask the library, which holds its lock while it dials.
 func (c *Conn) Connected() bool { return c.awaySince.Load() == nil }
 

@@ -250,6 +250,31 @@ func TestTheConnectionIsCutBeforeTheFirstStep(t *testing.T) {
 	}
 }
 
+// An answer that the connection took with it never comes, so nothing waits for it: the message would go to another agent.
+func TestTheConnectionBreaksAmidAStep(t *testing.T) {
+	t.Parallel()
+	for name, tell := range tellings() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := fleet.Start(t)
+			w := newWorld(t, s)
+			c := tell.message(w)
+			p := fleet.NewProxy(t, s.Address())
+			_, js := fleet.Connect(t, p.URL())
+			u := w.agentOn(js)
+			u.patience = time.Hour
+			p.HalfOpen()
+			ended := make(chan error)
+			go func() { ended <- tell.call(context.Background(), u, c) }()
+			require.Eventually(t, func() bool { return p.Missed() > 0 }, 5*time.Minute, time.Millisecond)
+			p.Heal()
+			require.ErrorIs(t, <-ended, nats.ErrDisconnected)
+			insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
+			tell.after(w, c)
+		})
+	}
+}
+
 // insist calls again until that comes through, as an agent does that keeps its claim.
 func insist(t *testing.T, nc *nats.Conn, call func() error) {
 	require.Eventually(t, func() bool { return nc.IsConnected() && call() == nil }, 5*time.Minute, 10*time.Millisecond)

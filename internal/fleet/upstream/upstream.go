@@ -36,6 +36,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/nats-io/nuid"
 
+	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/words"
@@ -198,7 +199,7 @@ func (u *Upstream) unanswered(err error) error {
 }
 
 func (u *Upstream) within(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, u.patience)
+	return link.Within(ctx, u.js.Conn(), u.patience)
 }
 
 // TestOnlyStep is called after each step, for tests that kill the process there.

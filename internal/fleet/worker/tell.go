@@ -66,7 +66,7 @@ func (a *Agent) putPresence(ctx context.Context, last bool) {
 	}
 	value, err := json.Marshal(p)
 	if err == nil {
-		ctx, cancel := context.WithTimeout(ctx, tellPatience)
+		ctx, cancel := link.Within(ctx, a.conn.NATS, tellPatience)
 		defer cancel()
 		a.told.last, err = a.up.Agents.Update(ctx, message.AgentKey(a.o.Agent), value, a.told.last)
 		if upstream.IsOlder(err) { // a confirmation or the bucket was lost, or another agent has taken the name
@@ -101,6 +101,8 @@ const mostRests = 3
 // here: for as long as that agent was heard within AckWait. Servers that were away for an AckWait hand everything out
 // again as soon as they are back, while the agents that work on those messages reconnect one by one.
 func (a *Agent) stays(ctx context.Context, l upstream.Lease, copy uint64) (time.Duration, error) {
+	ctx, cancel := link.Within(ctx, a.conn.NATS, tellPatience)
+	defer cancel()
 	was, err := a.up.Agents.Get(ctx, message.AgentKey(l.Agent))
 	if errors.Is(err, jetstream.ErrKeyNotFound) {
 		return 0, nil
@@ -243,7 +245,7 @@ func (a *Agent) checkName(ctx context.Context, was jetstream.KeyValueEntry) erro
 }
 
 func (a *Agent) isToDrain(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, tellPatience)
+	ctx, cancel := link.Within(ctx, a.conn.NATS, tellPatience)
 	defer cancel()
 	_, err := a.up.Agents.Get(ctx, message.DrainKey(a.o.Agent))
 	if err == nil || errors.Is(err, jetstream.ErrKeyNotFound) {
