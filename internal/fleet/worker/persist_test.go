@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -51,6 +52,26 @@ func TestWhatOthersAnsweredMeanwhile(t *testing.T) {
 		assert.Equal(t, by, w.known(id).Agent)
 		w.repliesTo(id, w.known(id))
 	}
+}
+
+// An agent that was away says that it is there before it takes a message: else a server that is gone again right after
+// that would give the message to an agent that thinks this one gone.
+func TestOneThatComesBackSaysSo(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, time.Hour)
+	p := fleet.NewProxy(t, w.server.Address())
+	a := w.startAt(p.URL(), filepath.Join(t.TempDir(), "one", "inbox.jsonl"), "one", nil)
+	heard := func() time.Time {
+		e, err := w.l.Agents.Get(fleet.Context(t), message.AgentKey("one"))
+		require.NoError(t, err)
+		return e.Created()
+	}
+	w.says(a, "takes messages")
+	before := heard()
+	p.Cut()
+	w.says(a, "not connected")
+	p.Heal()
+	w.eventually("that it says so", func() bool { return heard().After(before) }, a)
 }
 
 // TestAPause keeps what waits, or gives that back. What is in flight goes on.

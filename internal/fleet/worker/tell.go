@@ -34,6 +34,7 @@ type telling struct {
 	heard time.Time        // when the server last took a value
 	back  time.Time        // when the server took a value again, after a time in which it took none
 	left  time.Time        // when a server that took none was left for another one
+	over  uint64           // the connection over which a value was last put, as a number of reconnections
 	next  time.Time        // when a later change may be put, zero if there is none
 	said  message.Presence // the last value, without what changes all the time
 	last  uint64           // its revision, 0 if unknown: an agent that does not know it does not overwrite the value
@@ -44,19 +45,20 @@ func (a *Agent) putPresence(ctx context.Context, last bool) {
 	now := time.Now()
 	p := a.presence()
 	changed := !reflect.DeepEqual(p, a.told.said)
-	old := now.Sub(a.told.at)
+	old, over := now.Sub(a.told.at), a.conn.NATS.Stats().Reconnects
 	a.told.next = time.Time{}
 	switch {
 	case !a.conn.Connected():
 		a.told.at = now // nothing is due
 		return
+	case over != a.told.over: // before this agent takes a message: others may have thought it away
 	case !last && !changed && old < a.every():
 		return
 	case !last && old < tellApart:
 		a.told.next = a.told.at.Add(tellApart)
 		return
 	}
-	a.told.at, a.told.said = now, p
+	a.told.at, a.told.said, a.told.over = now, p, over
 	p.At, p.Holds = now.UTC(), slices.Clone(p.Holds)
 	for i := range p.Holds {
 		p.Holds[i].ProgressAt = p.At
