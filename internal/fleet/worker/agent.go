@@ -197,7 +197,7 @@ func (a *Agent) loop() error {
 			anew = nil // end the launcher first, as without a server
 		}
 		select {
-		case <-time.After(a.untilNext()): // no other write has brought the ledger's file up to date
+		case <-time.After(a.untilNext()): // as a rule to show what changed: no other write has updated the ledger's file
 			a.try(forgetting, a.ledger.Flush())
 		case <-watch.C:
 		case <-a.keep.change:

@@ -56,8 +56,7 @@ const (
 	// longHold is how long a back-off must still last for waiting messages to be given back.
 	longHold = 10 * time.Second
 	maxDelay = time.Minute // between tries
-	soon     = 100 * time.Millisecond
-	failing  = 5 // launchers in a row that end without an answer: then the agent takes no more messages
+	failing  = 5           // launchers in a row that end without an answer: then the agent takes no more messages
 )
 
 // What an agent does again later: see [retry].
@@ -68,7 +67,7 @@ const (
 	beginning   = "begin"           // with messages, after one that no session began with
 	reconciling = "reconcile"       // what it holds
 	publishing  = "publish "        // the outcome of an entry, whose name follows
-	forgetting  = "forget"          // settled claims in the ledger's file, after soon, if nothing else wrote it
+	forgetting  = "forget"          // settled claims in the ledger's file, if nothing else wrote it
 	checking    = "check for drain" // requests
 	showing     = "tell"            // others what it does
 )

@@ -108,7 +108,6 @@ func (a *Agent) publishOutcome(ctx context.Context, c upstream.Claim, o outcomes
 	}
 	TestOnlyStep("settled")
 	a.ledger.Forget(c.Entry)
-	a.retries[forgetting] = retry{at: time.Now().Add(soon)}
 	TestOnlyStep("dropped")
 	a.callNext(ctx, c)
 	delete(a.retries, launching)
