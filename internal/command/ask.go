@@ -16,6 +16,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/launch"
 	"heartbeat/internal/supervise"
@@ -150,7 +151,7 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 	if r.Found == inbox.FoundAnswered {
 		w = nil
 	}
-	ctx, stop := o.patience()
+	ctx, stop := program.UntilSignal(time.Duration(o.timeout))
 	defer stop()
 	_, hide := awaited{box, &r, time.Now()}.show(ctx, s)
 	outcome, err := w.work(ctx, box, r)
@@ -189,7 +190,7 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 			status = s
 		}
 		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.lastWords(), whyOf(box, w)))
-	case errors.Is(err, errTimedOut):
+	case errors.Is(err, program.ErrTimedOut):
 		now.Outcome = outcomeTimedOut
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not answered in time (--timeout %s): %s%s", id, &o.timeout, now.became(box, w), w.lastWords()))
 	case errors.As(err, &by):

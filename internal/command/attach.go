@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/words"
@@ -52,7 +53,7 @@ func attachTo(box *inbox.Inbox, w sharing.Watch, s cli.Streams) error {
 	if w.In, w.Out = s.In, os.Stdout; !cli.IsTerminal(w.In) || !cli.IsTerminal(w.Out) {
 		return errors.New("attach: stdin and stdout are to be a terminal, where the session is shown")
 	}
-	ctx, cancel := endOnSignal()
+	ctx, cancel := program.UntilSignal(0)
 	defer cancel()
 	l, err := socketOwner(ctx, box)
 	if err != nil {

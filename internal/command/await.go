@@ -6,15 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
@@ -53,11 +52,9 @@ func (w *waited) price(box *inbox.Inbox) {
 	}
 }
 
-var errTimedOut = errors.New("the time is over")
-
 // await waits for the entries in order, all within the timeout, and returns the error of the first without an answer.
 func (o *sendFlags) await(box *inbox.Inbox, receipts []inbox.Receipt, s cli.Streams) error {
-	ctx, stop := o.patience()
+	ctx, stop := program.UntilSignal(time.Duration(o.timeout))
 	defer stop()
 	var first error
 	for _, r := range receipts {
@@ -99,33 +96,6 @@ func waitsForItself(box *inbox.Inbox, what, instead string) error {
 	return fmt.Errorf("%s would wait for its own end: this runs in the turn of the entry %s, and nothing is delivered before that turn ends: %s, or add --timeout; nothing was sent", what, words.Name(d.ID(), d.EntryID), instead)
 }
 
-// patience returns a context that a signal and --timeout end.
-func (o *sendFlags) patience() (context.Context, context.CancelFunc) {
-	ctx, cancel := endOnSignal()
-	if o.timeout <= 0 {
-		return ctx, cancel
-	}
-	ctx, stop := context.WithTimeoutCause(ctx, time.Duration(o.timeout), errTimedOut)
-	return ctx, func() { stop(); cancel() }
-}
-
-// endOnSignal returns a context that a signal cancels. A signal after the cancel, while the command ends, does not
-// change the exit status. A second signal kills the command. Under nohup a hangup stays ignored.
-func endOnSignal() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
-	if !signal.Ignored(syscall.SIGHUP) {
-		signal.Notify(signals, syscall.SIGHUP)
-	}
-	go func() {
-		first := <-signals
-		signal.Stop(signals)
-		cancel(cli.EndedBy{Signal: first.(syscall.Signal)})
-	}()
-	return ctx, func() { cancel(nil) }
-}
-
 // judge sets the outcome, and returns an error unless it is an answer.
 func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 	var by cli.EndedBy
@@ -136,7 +106,7 @@ func (o *sendFlags) judge(box *inbox.Inbox, w *waited, err error) error {
 	case err == nil:
 		w.Outcome = outcomeDead
 		return cli.Status(cli.ExitDeadLettered, fmt.Errorf("the entry %q became a dead letter: %s", w.ID, w.DeadLetter.Reason.Why(w.DeadLetter.Failure)))
-	case errors.Is(err, errTimedOut):
+	case errors.Is(err, program.ErrTimedOut):
 		w.Outcome = outcomeTimedOut
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the entry %q was not answered within %s: it %s", w.ID, words.Took(time.Duration(o.timeout)), w.stays(box)))
 	case errors.As(err, &by):

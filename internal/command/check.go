@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/check"
 	"heartbeat/internal/claude/settings"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/disk"
@@ -101,7 +102,7 @@ func (o *checkFlags) run(box *inbox.Inbox, args []string, s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("check: %w, as far as %s is trusted and wires the hook to %s: name the command with --check or --check-named", err, words.Line(o.project), words.Line(box.Path()))
 	}
-	ctx, stop := endOnSignal()
+	ctx, stop := program.UntilSignal(0)
 	defer stop()
 	out := o.settings.Checks.Run(ctx, names, turn, o.project)
 	if err := context.Cause(ctx); err != nil {

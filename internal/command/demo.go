@@ -19,6 +19,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/words"
 )
@@ -70,7 +71,7 @@ type demo struct {
 }
 
 func (d *demo) run() (err error) {
-	ctx, stop := endOnSignal()
+	ctx, stop := program.UntilSignal(0)
 	defer stop()
 	broken := make(chan os.Signal, 1) // a closed pipe must not leave the workspace behind
 	signal.Notify(broken, syscall.SIGPIPE)

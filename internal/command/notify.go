@@ -9,6 +9,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/words"
 )
@@ -72,7 +73,7 @@ func (o *notifyFlags) open(s cli.Streams) (*inbox.Inbox, error) {
 }
 
 func (o *notifyFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) error {
-	ctx, cancel := endOnSignal()
+	ctx, cancel := program.UntilSignal(0)
 	defer cancel()
 	switch {
 	case o.test:

@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
 	runs "heartbeat/orchestrate/run"
@@ -56,7 +57,7 @@ heartbeat orchestrate --run .a5c/runs/r1 --breakpoints ask`,
 const orchestratePoll = 2 * time.Second
 
 func driveRuns(box *inbox.Inbox, i *cli.InboxFlags, r *cli.RunFlags, once, repair bool, s cli.Streams) error {
-	ctx, stop := endOnSignal()
+	ctx, stop := program.UntilSignal(0)
 	defer stop()
 	bridges, unread := orchestrate.OpenAll(ctx, r, box, s.Note)
 	if repair {

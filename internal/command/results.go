@@ -269,7 +269,7 @@ func withObjection(line []byte, objection string) []byte {
 
 // follow calls update whenever something may have changed, until a signal comes or nobody reads s.Out any more.
 func follow(news *inbox.Watcher, s cli.Streams, update func() error) error {
-	ctx, cancel := endOnSignal()
+	ctx, cancel := program.UntilSignal(0)
 	defer cancel()
 	for {
 		if err := errors.Join(update(), s.ReaderGone()); err != nil {

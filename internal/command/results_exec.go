@@ -56,7 +56,7 @@ func (e *execFlags) consumes(f *pflag.FlagSet, lists bool) (bool, error) {
 }
 
 func (e *execFlags) run(box *inbox.Inbox, o *resultsFlags, s cli.Streams) error {
-	ctx, cancel := endOnSignal()
+	ctx, cancel := program.UntilSignal(0)
 	defer cancel()
 	if e.forget != "" {
 		if err := outcomes.ForgetConsumer(ctx, box, e.forget); err != nil {

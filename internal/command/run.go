@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
+	"heartbeat/internal/cli/program"
 	"heartbeat/orchestrate"
 	"heartbeat/orchestrate/babysitter"
 	runs "heartbeat/orchestrate/run"
@@ -142,7 +143,7 @@ func runVerbOf(v cli.Verb, act runAction, add func(*runVerbFlags, *pflag.FlagSet
 		add(o, f)
 		check := func(args []string) error { return o.check(v.Name, args) }
 		return onInbox("", changing(&o.InboxFlags), check, func(box *inbox.Inbox, args []string, s cli.Streams) error {
-			ctx, stop := endOnSignal()
+			ctx, stop := program.UntilSignal(0)
 			defer stop()
 			if v.Name != "status" {
 				o.line = layout.StartLine(s.Err, "waiting for babysitter")

@@ -15,6 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
@@ -79,7 +80,7 @@ func stopLauncher(box *inbox.Inbox, o stopFlags) (r stopped, err error) {
 		return r, err
 	}
 	r.PID = launcher.PID
-	ctx, cancel := endOnSignal()
+	ctx, cancel := program.UntilSignal(0)
 	defer cancel()
 	died := machine.WatchProcess(launcher.PID).Died()
 	ending, sign := isSigned(box, launcher, supervise.ItEnds), supervise.ItEnds

@@ -12,6 +12,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
@@ -65,7 +66,7 @@ func (o *send) await(ctx context.Context, r receipt) error {
 		w.Outcome = "answered"
 	case err == nil:
 		w.Outcome, err = "dead-lettered", becameDead(&w.Result.Record)
-	case errors.Is(cause, errTimedOut):
+	case errors.Is(cause, program.ErrTimedOut):
 		w.Outcome = "timed out"
 		err = cli.Status(cli.ExitTimedOut, fmt.Errorf("the message %q was not answered within %s: %s", r.ID, words.Took(time.Duration(o.timeout)), stays))
 	case errors.As(cause, &by):

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
@@ -82,7 +83,7 @@ func (o *drain) run(ctx context.Context) error {
 		d, err = o.request(ctx, kv)
 	}
 	switch {
-	case err != nil && errors.Is(context.Cause(ctx), errTimedOut):
+	case err != nil && errors.Is(context.Cause(ctx), program.ErrTimedOut):
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("the server did not answer within %s, so it is not known whether %s was asked: %w", words.Took(time.Duration(o.timeout)), o.agent, err))
 	case err != nil:
 		return err
@@ -169,7 +170,7 @@ func (o *drain) untilEmpty(ctx context.Context, kv jetstream.KeyValue) error {
 		}
 		return false, nil
 	}, jetstream.IgnoreDeletes())
-	if err != nil && errors.Is(context.Cause(ctx), errTimedOut) {
+	if err != nil && errors.Is(context.Cause(ctx), program.ErrTimedOut) {
 		return cli.Status(cli.ExitTimedOut, fmt.Errorf("%s was not done within %s: %s; the request stays", o.agent, words.Took(time.Duration(o.timeout)), holds))
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
+	"heartbeat/internal/cli/program"
 	"heartbeat/internal/fleet/link"
 )
 
@@ -52,7 +53,7 @@ func serve(o *link.ServeOptions, s cli.Streams) error {
 	if o.Detached { // whoever started it may be gone
 		signal.Ignore(syscall.SIGPIPE)
 	}
-	ctx, stop := untilSignal(0)
+	ctx, stop := program.UntilSignal(0)
 	defer stop()
 	var said atomic.Int64
 	say := sayer(s, false)

@@ -17,7 +17,6 @@ import (
 	"heartbeat/internal/fleet/link"
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
-	"heartbeat/internal/machine/signals"
 )
 
 const commandName = "heartbeat-nats"
@@ -94,7 +93,7 @@ func (o *common) action(f *pflag.FlagSet, verb string, check func(args []string)
 		if err != nil {
 			return cli.Usage(err)
 		}
-		ctx, stop := untilSignal(time.Duration(o.timeout))
+		ctx, stop := program.UntilSignal(time.Duration(o.timeout))
 		defer stop()
 		o.s = s
 		if o.first != nil {
@@ -115,26 +114,6 @@ func (o *common) action(f *pflag.FlagSet, verb string, check func(args []string)
 		}
 		return fmt.Errorf("%s: %w", verb, err)
 	}
-}
-
-// errTimedOut is the cause of a context whose --timeout has passed.
-var errTimedOut = errors.New("the time is over")
-
-// untilSignal returns a context that ends with the first terminating signal, or after the timeout unless that is 0.
-// Its cause is a [cli.EndedBy] or errTimedOut.
-func untilSignal(timeout time.Duration) (ctx context.Context, stop func()) {
-	taken := signals.Catch()
-	first, forget := taken.Context()
-	ctx, end := context.WithCancelCause(context.Background())
-	context.AfterFunc(first, func() {
-		sig, _ := taken.Signal()
-		end(cli.EndedBy{Signal: sig})
-	})
-	timed := func() {}
-	if timeout > 0 {
-		ctx, timed = context.WithTimeoutCause(ctx, timeout, errTimedOut)
-	}
-	return ctx, func() { timed(); end(nil); forget(); taken.Stop() }
 }
 
 func (o *common) openStream(ctx context.Context, name string) (jetstream.Stream, error) {

@@ -1,4 +1,4 @@
-package command
+package program
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // The outcome was found, and the signal comes before the process has ended: with
 // its default action the test's own process would die of it.
 func TestSignalOnTheWayOut(t *testing.T) {
-	ctx, cancel := endOnSignal()
+	ctx, cancel := UntilSignal(0)
 	cancel()
 	require.NoError(t, syscall.Kill(syscall.Getpid(), syscall.SIGTERM))
 	assert.ErrorIs(t, context.Cause(ctx), context.Canceled)
