@@ -247,20 +247,14 @@ func (l *Ledger) Update(entry string, f func(*Claim)) error {
 	})
 }
 
-// Drop removes a claim once nothing is owed. A missing claim is no error.
-func (l *Ledger) Drop(entry string) error {
-	return l.change("note that the agent no longer holds "+strconv.Quote(entry), func(s *state) { s.drop(entry) })
-}
-
-// Forget is [Ledger.Drop] for a claim about which the stream was told. The file follows with the next change or with
-// [Ledger.Flush]. To tell the stream again after a kill changes nothing, and a write takes longest.
+// Forget removes a claim once nothing is owed. The file follows with the next change or with [Ledger.Flush]: whoever
+// finds the claim there after a kill tells the stream again, which changes nothing, and a write takes longest.
 func (l *Ledger) Forget(entry string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	before := len(l.state.Claims)
-	l.state.Claims = slices.Clone(l.state.Claims)
-	l.state.drop(entry)
-	l.behind = l.behind || len(l.state.Claims) < before
+	if i := l.state.index(entry); i >= 0 {
+		l.state.Claims, l.behind = slices.Concat(l.state.Claims[:i], l.state.Claims[i+1:]), true
+	}
 }
 
 // Flush removes forgotten claims from the file.
@@ -323,10 +317,6 @@ func (l *Ledger) write(s state) error {
 
 // Close lets another agent work on the inbox. That agent tells the stream again of claims that remain in the file.
 func (l *Ledger) Close() error { return errors.Join(l.Flush(), l.lock.Release()) }
-
-func (s *state) drop(entry string) {
-	s.Claims = slices.DeleteFunc(s.Claims, func(c Claim) bool { return c.Entry == entry })
-}
 
 func (s *state) index(entry string) int {
 	return slices.IndexFunc(s.Claims, func(c Claim) bool { return c.Entry == entry })

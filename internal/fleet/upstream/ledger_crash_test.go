@@ -31,7 +31,7 @@ func hold() int {
 		func() error { return l.Put(claim("a")) },
 		func() error { return l.Put(claim("b")) },
 		func() error { return l.Update("a", func(c *upstream.Claim) { c.Copy = 2 }) },
-		func() error { return l.Drop("b") },
+		func() error { l.Forget("b"); return l.Flush() },
 	} {
 		if err == nil {
 			err = do()

@@ -41,8 +41,9 @@ func TestClaimsStay(t *testing.T) {
 	again := claim("a")
 	again.Copy = 3
 	require.NoError(t, l.Put(again))
-	require.NoError(t, l.Drop("b"))
-	require.NoError(t, l.Drop("nobody"))
+	l.Forget("b")
+	l.Forget("nobody")
+	require.NoError(t, l.Flush())
 	require.NoError(t, l.Update("a", func(c *upstream.Claim) { c.Refused = "empty" }))
 	require.NoError(t, l.Update("nobody", func(c *upstream.Claim) { c.Refused = "empty" }))
 	again.Refused = "empty"
@@ -112,7 +113,8 @@ func TestAnInboxOfAnotherAgentIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, `is about the inbox "inbox.jsonl"`)
 
 	l = open(t, inbox)
-	require.NoError(t, l.Drop("a"))
+	l.Forget("a")
+	require.NoError(t, l.Flush())
 	require.NoError(t, l.Close())
 	l, err = upstream.OpenLedger(inbox, other) // nothing is owed
 	require.NoError(t, err)
@@ -167,7 +169,8 @@ func BenchmarkClaim(b *testing.B) {
 			c.Payload = bytes.Repeat([]byte("x"), size)
 			for b.Loop() {
 				require.NoError(b, l.Put(c))
-				require.NoError(b, l.Drop("a"))
+				l.Forget("a")
+				require.NoError(b, l.Flush())
 			}
 		})
 	}

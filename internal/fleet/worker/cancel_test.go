@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
@@ -36,6 +37,28 @@ func TestWhatIsCanceledIsTakenBack(t *testing.T) {
 		assert.Zero(t, w.replied(id))
 	}
 	assert.Zero(t, w.letters())
+}
+
+// An agent that is killed once it has taken an entry back does not take the end of that entry for the message's.
+func TestKilledWithAnEntryTakenBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 3*time.Second)
+	w.hold()
+	a := w.start("one", []string{killVariable + "=taken back"}, "--slots", "3")
+	w.send("a", "b", "c")
+	w.eventually("a turn, and entries behind it", func() bool { return len(w.turns()) == 1 && a.backlog() == 3 }, a)
+	known, _, err := w.up.Cancel(fleet.Context(t), upstream.Claim{Message: message.Message{ID: "c", Seq: 3}})
+	require.NoError(t, err)
+	assert.Nil(t, known)
+	<-a.Done
+	a.killLauncher()
+	w.open()
+	a = a.again(w, "--slots", "3")
+	w.settled(a, "a", "b", "c")
+	w.eventually("an empty ledger", func() bool { return len(a.held()) == 0 }, a)
+	_, err = w.l.Results.Get(fleet.Context(t), message.SupersededKey("c", "one"))
+	assert.ErrorIs(t, err, jetstream.ErrKeyNotFound)
+	assert.NotContains(t, w.turns(), "c")
 }
 
 // A person may cancel what an agent holds, also once somebody has deleted the message from the stream.

@@ -56,30 +56,10 @@ func (a *Agent) rest() string {
 }
 
 // giveBack takes the entry of a claim back, returns its message to the stream, where it waits for delay, and drops
-// the claim. The entry and its claim stay if a session has the entry or it has come to an outcome meanwhile.
+// the claim.
 func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Duration, why string) error {
-	if c.GivingBack == nil {
-		var w *inbox.Entry
-		waits := func(*inbox.Tx) (err error) { w, err = a.waiting(c.Entry); return err }
-		if err := a.transact(ctx, waits); err != nil { // after whatever has begun
-			return err
-		}
-		until := time.Now().Add(delay).UTC()
-		c.GivingBack, c.Used = &until, w != nil && w.Attempt > 1
-		if err := a.ledger.Update(c.Entry, func(kept *upstream.Claim) { kept.GivingBack, kept.Used = c.GivingBack, c.Used }); err != nil {
-			return err
-		}
-	}
-	kept, err := a.withdraw(ctx, c, "its message goes back to the stream")
-	if err != nil {
+	if taken, err := a.takeBack(ctx, &c, delay, "goes back to the stream"); err != nil || !taken {
 		return err
-	}
-	if err := a.readOutcomes(); err != nil {
-		return err
-	}
-	// Any outcome but a cancellation, which may be this give-back's own, keeps the claim.
-	if o := a.outcomes[c.Entry]; kept || o.Result != nil || o.DeadLetter != nil && o.DeadLetter.Reason != inbox.ReasonCanceled {
-		return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.GivingBack, c.Used = nil, false })
 	}
 	TestOnlyStep("withdrawn")
 	left, err := a.up.GiveBack(ctx, c, max(0, delay))
@@ -91,15 +71,42 @@ func (a *Agent) giveBack(ctx context.Context, c upstream.Claim, delay time.Durat
 		why = ": " + why
 	}
 	a.say(fmt.Sprintf("message %s is given back%s%s", words.Brief(c.ID), why, also(left)))
-	return a.drop(c)
+	a.drop(c)
+	return nil
 }
 
-func (a *Agent) drop(c upstream.Claim) error {
-	if err := a.ledger.Drop(c.Entry); err != nil {
-		return err
+// takeBack takes the entry of a claim back, and notes that first: the outcome that it may leave in the inbox is not the
+// message's. The entry and its claim stay if a session has the entry or it has come to an outcome meanwhile.
+func (a *Agent) takeBack(ctx context.Context, c *upstream.Claim, delay time.Duration, why string) (taken bool, err error) {
+	if c.GivingBack == nil {
+		var w *inbox.Entry
+		waits := func(*inbox.Tx) (err error) { w, err = a.waiting(c.Entry); return err }
+		if err := a.transact(ctx, waits); err != nil { // after whatever has begun
+			return false, err
+		}
+		until := time.Now().Add(delay).UTC()
+		c.GivingBack, c.Used = &until, w != nil && w.Attempt > 1
+		if err := a.ledger.Update(c.Entry, func(kept *upstream.Claim) { kept.GivingBack, kept.Used = c.GivingBack, c.Used }); err != nil {
+			return false, err
+		}
 	}
+	kept, err := a.withdraw(ctx, *c, "its message "+why)
+	if err == nil {
+		err = a.readOutcomes()
+	}
+	if err != nil {
+		return false, err
+	}
+	// Any outcome but a cancellation, which may be of this take-back, keeps the claim.
+	if o := a.outcomes[c.Entry]; kept || o.Result != nil || o.DeadLetter != nil && o.DeadLetter.Reason != inbox.ReasonCanceled {
+		return false, a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.GivingBack, c.Used = nil, false })
+	}
+	return true, nil
+}
+
+func (a *Agent) drop(c upstream.Claim) {
+	a.ledger.Forget(c.Entry)
 	delete(a.outcomes, c.Entry)
-	return nil
 }
 
 func (a *Agent) isInFlight(c upstream.Claim) bool {

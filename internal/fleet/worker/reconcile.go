@@ -85,7 +85,8 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
 			// The entry vanished while the agent ran, as under the policy drop. The server hands the message out
 			// again as another attempt; after the last attempt it becomes a dead letter.
 			a.say(fmt.Sprintf("message %s is let go: its entry is no longer in the inbox, and was neither answered nor set aside; it comes again after %v, as another attempt", words.Brief(c.ID), a.ackWait))
-			return a.drop(c)
+			a.drop(c)
+			return nil
 		}
 		return a.giveBack(ctx, c, 0, "its entry is not in the inbox")
 	case inbox.FoundAnswered:
@@ -108,26 +109,22 @@ func (a *Agent) letGo(ctx context.Context, c upstream.Claim, where string, s ups
 	if s.Known != nil {
 		why = "was settled by " + s.Known.By()
 	}
-	var kept bool // a session has the entry, or had it and nobody has decided about it
-	var err error
-	if where == inbox.FoundInFlight {
-		kept, err = a.abandon(ctx, c, "its message "+why)
+	if where == inbox.FoundInFlight { // a session has the entry, or had it and nobody has decided about it
+		if kept, err := a.abandon(ctx, c, "its message "+why); err != nil || kept {
+			return err
+		}
 	}
-	if err == nil && !kept { // the entry may have been put off
-		kept, err = a.withdraw(ctx, c, "its message "+why)
-	}
-	if err == nil && !kept {
-		err = a.readOutcomes()
-	}
-	if err != nil || kept || a.outcomes[c.Entry].Result != nil {
+	if taken, err := a.takeBack(ctx, &c, 0, why); err != nil || !taken { // it may have been put off
 		return err // a later outcome is kept as superseded
 	}
-	left := ""
+	TestOnlyStep("taken back")
+	left, err := "", error(nil)
 	if s.Known != nil {
 		if left, err = a.up.Drop(ctx, c); err != nil {
 			return err
 		}
 	}
 	a.say(fmt.Sprintf("message %s %s: its entry is taken back without a turn%s", words.Brief(c.ID), why, also(left)))
-	return a.drop(c)
+	a.drop(c)
+	return nil
 }
