@@ -91,7 +91,7 @@ var allowed = map[string]string{
 	"internal/fleet/message":  "inbox internal/money/budget",
 	"internal/fleet/link":     "internal/disk internal/machine internal/words",
 	"internal/fleet/setup":    "internal/fleet/link internal/fleet/message internal/words",
-	"internal/fleet/upstream": "inbox internal/disk internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",
+	"internal/fleet/upstream": "inbox internal/disk internal/fleet/link internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",
 	"internal/fleet/worker":   "inbox/outcomes inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
 	"internal/fleet/verbs":    "inbox internal/money/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/see internal/words recover",
 
