@@ -209,22 +209,35 @@ func (b Outbox) write(ctx context.Context, r store.Report) error {
 	if errors.Is(err, fs.ErrExist) {
 		err = b.Check()
 	}
-	var size int64
 	var open func() io.Reader
 	if err == nil {
-		size, open, err = b.db.Body(ctx, r, "")
+		_, open, err = b.db.Body(ctx, r, "")
 	}
 	if err == nil {
-		text := make([]byte, size)
-		if _, err = io.ReadFull(open(), text); err == nil {
-			err = disk.Publish(b.Path(r.Session), text, true)
-		}
-		giveBack(size)
+		err = publish(b.Path(r.Session), open())
 	}
 	if err != nil {
 		return fmt.Errorf("write the report of session %s to a file: %w", r.Session, err)
 	}
 	return nil
+}
+
+// publish is [disk.Publish] of what may be too large to be in memory.
+func publish(path string, from io.Reader) error {
+	if err := disk.Remove(path + ".tmp"); err != nil {
+		return err
+	}
+	f, _, err := disk.OpenWrite(path + ".tmp")
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(&disk.Writer{File: f}, from); err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		return disk.Rename(path+".tmp", path)
+	}
+	return errors.Join(err, disk.Remove(path+".tmp"))
 }
 
 // giveBack returns the memory of a large report to the system.

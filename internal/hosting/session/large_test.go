@@ -13,41 +13,37 @@ import (
 	"heartbeat/internal/testing/guild"
 )
 
-// A line of 60 MB is held twice at most, with all that a host needs beside it, from the
-// client's output to the guild.
-func TestLargeLine(t *testing.T) {
+// However many lines of 60 MB a session has, a host holds one of them twice at most, with all that it needs beside it,
+// from the client's output to the guild, or to the file of a report that the guild refuses.
+func TestLargeLines(t *testing.T) {
 	if _, err := os.Stat("/proc/self/status"); err != nil {
 		t.Skip("the system does not tell the peak of a process's memory")
 	}
-	for _, kind := range []string{"user", "assistant"} {
-		t.Run(kind, func(t *testing.T) {
-			r := newRig(t, "large:"+kind+",60")
-			cmd := r.command()
-			cmd.Env = append(cmd.Env, peakVariable+"="+r.path("peak"))
-			require.NoError(t, cmd.Run())
-			s, _ := r.guild.Session("ses-1")
-			assert.Equal(t, "completed", s.Status)
-			assert.Equal(t, 2, s.Messages)
-			r.needed(200 << 10)
-			r.isClean()
-		})
+	for prompt, messages := range map[string]int{
+		"large:user,60": 2, "large:assistant,60": 2, "large:user,60 large:assistant,60 large:user,60 large:user,60": 5,
+	} {
+		for _, refused := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s %v", prompt, refused), func(t *testing.T) {
+				r := newRig(t, prompt)
+				if refused {
+					r.guild.Break(guild.Fault{On: "record", Do: guild.Answer, Status: 422, Times: -1})
+				}
+				cmd := r.command()
+				cmd.Env = append(cmd.Env, peakVariable+"="+r.path("peak"))
+				require.NoError(t, cmd.Run())
+				if s, _ := r.guild.Session("ses-1"); refused {
+					info, err := os.Stat(filepath.Join(filepath.Dir(r.folder().DB), "dlq", "ses-1.json"))
+					require.NoError(t, err)
+					assert.Greater(t, info.Size(), int64(messages-1)*60<<20)
+				} else {
+					assert.Equal(t, "completed", s.Status)
+					assert.Equal(t, messages, s.Messages)
+					r.isClean()
+				}
+				r.needed(200 << 10)
+			})
+		}
 	}
-}
-
-// A large record that the guild refuses is a file in dlq, and the host needs no more for it.
-func TestLargeRecordRefused(t *testing.T) {
-	if _, err := os.Stat("/proc/self/status"); err != nil {
-		t.Skip("the system does not tell the peak of a process's memory")
-	}
-	r := newRig(t, "large:assistant,60")
-	r.guild.Break(guild.Fault{On: "record", Do: guild.Answer, Status: 422, Times: -1})
-	cmd := r.command()
-	cmd.Env = append(cmd.Env, peakVariable+"="+r.path("peak"))
-	require.NoError(t, cmd.Run())
-	info, err := os.Stat(filepath.Join(filepath.Dir(r.folder().DB), "dlq", "ses-1.json"))
-	require.NoError(t, err)
-	assert.Greater(t, info.Size(), int64(60<<20))
-	r.needed(200 << 10)
 }
 
 // needed checks that the host had no more than so many KiB at once.

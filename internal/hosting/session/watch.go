@@ -134,11 +134,7 @@ func (w *watching) store() {
 }
 
 func (h *host) read(r io.Reader, visit func(stream.Message)) stream.Skipped {
-	letGo := func() {}
-	skipped, err := stream.Read(r, h.log.line, func(m stream.Message) {
-		letGo = h.lock.DB.Hold(len(m.Raw))
-		visit(m)
-	}, func() { letGo() })
+	skipped, err := stream.Read(r, h.log.line, visit)
 	if err != nil {
 		h.warn("read what the client wrote: " + err.Error())
 	}

@@ -150,7 +150,7 @@ func isDamaged(err error) bool {
 }
 
 func hasCode(err error, codes ...int) bool {
-	e, coded := errors.AsType[interface { // the driver's error, or a sqliteError
+	e, coded := errors.AsType[interface { // the driver's error
 		error
 		Code() int
 	}](err)

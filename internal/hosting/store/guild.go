@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"strings"
 
@@ -15,11 +14,7 @@ import (
 	"heartbeat/internal/disk"
 )
 
-const (
-	createTranscripts = `CREATE TABLE IF NOT EXISTS books_animator_transcripts (id TEXT PRIMARY KEY, content TEXT NOT NULL)`
-
-	putRow = `INSERT INTO books_animator_transcripts (content, id) VALUES (?, ?) ON CONFLICT (id) DO UPDATE SET content = excluded.content`
-)
+const createTranscripts = `CREATE TABLE IF NOT EXISTS books_animator_transcripts (id TEXT PRIMARY KEY, content TEXT NOT NULL)`
 
 // Show writes a session's row in the guild's own table.
 func (s *Store) Show(ctx context.Context, session, guildDB string) error {
@@ -53,18 +48,44 @@ func (s *Store) show(ctx context.Context, session, path string, last int64) (err
 			return err
 		}
 	}
-	count, size, messages, err := s.Conversation(ctx, session, last)
-	if err != nil || count == 0 {
-		return err
+	row, err := s.row(ctx, session, last)
+	if err == nil && row != "" {
+		_, err = pool.ExecContext(ctx, `INSERT INTO books_animator_transcripts (id, content) VALUES (?, ?)
+ON CONFLICT (id) DO UPDATE SET content = excluded.content`, session, row)
 	}
+	return err
+}
+
+// row returns a conversation as the guild's table has it, "" without messages. A message of several pieces has a
+// stand-in there, because the driver and SQLite hold a row three times while they write it.
+func (s *Store) row(ctx context.Context, session string, last int64) (string, error) {
 	id, _ := json.Marshal(session) // a string always has a JSON form
-	begin := fmt.Sprintf(`{"id":%s,"messages":`, id)
-	text, size := io.MultiReader(strings.NewReader(begin), messages(), strings.NewReader("}")), size+int64(len(begin)+len("}"))
-	if size >= large {
-		s.large.Lock()
-		defer s.large.Unlock()
+	const shown = ` FROM messages WHERE session = ?1 AND n <= ?2 AND type IN ('assistant', 'user')`
+	var text strings.Builder
+	var count, size int
+	err := s.read(ctx, func(pool *sql.DB) error {
+		err := pool.QueryRowContext(ctx, `SELECT count(*), coalesce(sum(octet_length(content)), 0)`+shown, session, last).Scan(&count, &size)
+		if err != nil || count == 0 {
+			return err
+		}
+		text.Reset() // damage may have cut a first attempt short
+		text.Grow(size + count + 64 + len(id))
+		between := fmt.Sprintf(`{"id":%s,"messages":[`, id)
+		var content sql.RawBytes
+		return eachRow(ctx, pool, func(rows *sql.Rows) error {
+			err := rows.Scan(&content)
+			text.WriteString(between)
+			text.Write(content)
+			between = ","
+			return err
+		}, `SELECT coalesce((SELECT '{"type":"heartbeat","subtype":"cut","was":"","bytes":' || (octet_length(messages.content) + sum(octet_length(pieces.content))) || '}'
+	FROM pieces WHERE pieces.session = ?1 AND pieces.n = messages.n), content)`+shown+` ORDER BY n`, session, last)
+	})
+	if err != nil || count == 0 {
+		return "", err
 	}
-	return putText(ctx, pool, putRow, text, size, session)
+	text.WriteString("]}")
+	return text.String(), nil
 }
 
 // connectGuild opens the guild's database with mode rw or ro.

@@ -22,20 +22,8 @@ type Message struct {
 // atLayout is how times are written, in UTC: it sorts as text.
 const atLayout = "2006-01-02T15:04:05.000Z"
 
-// large is the size in bytes from which a message and a guild's row must not be in memory together.
-const large = 8 << 20
-
-// Hold delays writes of a guild's large row, each of which takes twice its size in memory, until the caller releases
-// a large message with letGo. It does not wait for a write in progress.
-func (s *Store) Hold(size int) (letGo func()) {
-	if size < large || !s.large.TryLock() {
-		return func() {}
-	}
-	return s.large.Unlock
-}
-
 // piece is the most bytes of a message in one row: the driver and SQLite hold a text three times while they write it.
-const piece = 4 << 20
+const piece = 8 << 20
 
 // Append adds messages in one transaction. It leaves existing messages alone.
 func (s *Store) Append(ctx context.Context, session string, batch []Message) error {
@@ -93,15 +81,16 @@ FROM messages WHERE session = ?1 AND n >= ?2 ORDER BY n LIMIT 1`, session, from)
 	return m, true, s.wrap(err)
 }
 
-// Conversation returns the count of the assistant's and the user's messages up to number last, and a JSON array of
-// them, spelled as by the client. Its readers hold a few messages, or a piece of one, in memory at a time.
-func (s *Store) Conversation(ctx context.Context, session string, last int64) (count, size int64, open func() io.Reader, err error) {
+// Conversation returns a JSON array of the assistant's and the user's messages up to number last, spelled as by the
+// client, and its size. Its readers hold a few messages, or a piece of one, in memory at a time.
+func (s *Store) Conversation(ctx context.Context, session string, last int64) (size int64, open func() io.Reader, err error) {
+	count := int64(0)
 	err = s.rows(ctx, func(rows *sql.Rows) error { return rows.Scan(&count, &size) }, `WITH shown AS
 (SELECT n, content FROM messages WHERE session = ?1 AND n <= ?2 AND type IN ('assistant', 'user'))
 SELECT (SELECT count(*) FROM shown), coalesce((SELECT sum(octet_length(content)) FROM shown), 0) +
 coalesce((SELECT sum(octet_length(content)) FROM pieces WHERE session = ?1 AND n IN (SELECT n FROM shown)), 0)`, session, last)
 	size += max(count-1, 0) + 2
-	return count, size, func() io.Reader { return &conversation{ctx: ctx, s: s, session: session, last: last, between: "["} }, err
+	return size, func() io.Reader { return &conversation{ctx: ctx, s: s, session: session, last: last, between: "["} }, err
 }
 
 type conversation struct {

@@ -123,7 +123,7 @@ func (s *Store) Body(ctx context.Context, r Report, head string) (size int64, op
 	if !strings.HasSuffix(head, "}") || len(head) < 3 {
 		return 0, nil, fmt.Errorf("the report of session %s is no JSON object", r.Session)
 	}
-	_, size, messages, err := s.Conversation(ctx, r.Session, r.Last)
+	size, messages, err := s.Conversation(ctx, r.Session, r.Last)
 	begin := head[:len(head)-1] + `,"transcript":`
 	return size + int64(len(begin)) + 1, func() io.Reader {
 		return io.MultiReader(strings.NewReader(begin), messages(), strings.NewReader("}"))

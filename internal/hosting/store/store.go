@@ -38,11 +38,10 @@ type Store struct {
 	log     func(string)
 
 	mu    sync.Mutex
-	pool  *sql.DB    // nil until it is opened
-	quick *sql.DB    // the same database; its commits are synced with pool's next one
-	large sync.Mutex // held while a large text is in memory
-	file  disk.Info  // the file that is open
-	last  disk.Info  // the file that was last opened, or could not be
+	pool  *sql.DB   // nil until it is opened
+	quick *sql.DB   // the same database; its commits are synced with pool's next one
+	file  disk.Info // the file that is open
+	last  disk.Info // the file that was last opened, or could not be
 }
 
 // In returns the database in a folder, which must exist. The rows of session, unless "", are copied if

@@ -26,7 +26,7 @@ func large50() int {
 	result := io.MultiReader(
 		strings.NewReader(string(message(1).Raw)+"\n"+`{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"`),
 		&letters{left: largeText}, strings.NewReader("\"}]}}\n"+string(message(3).Raw)))
-	if _, err := Read(result, nil, func(m Message) { s.Append(m) }, nil); err != nil {
+	if _, err := Read(result, nil, func(m Message) { s.Append(m) }); err != nil {
 		panic(err)
 	}
 	if err := s.Flush(context.Background()); err != nil {

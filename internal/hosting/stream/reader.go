@@ -40,8 +40,8 @@ type reader struct {
 
 // Read passes the messages of r to visit until the end of r or an error. A line may arrive in parts and end in CRLF;
 // the last one needs no end. Blank lines are ignored. note, unless nil, gets a sentence for each skipped line, up to a
-// limit. The memory of a large message is freed once visit has returned; then freed, unless nil, is called.
-func Read(r io.Reader, note func(string), visit func(Message), freed func()) (Skipped, error) {
+// limit. The memory of a large message is freed once visit has returned.
+func Read(r io.Reader, note func(string), visit func(Message)) (Skipped, error) {
 	in := &reader{note: note, visit: visit}
 	from := bufio.NewReaderSize(r, firstPart)
 	for {
@@ -52,9 +52,6 @@ func Read(r io.Reader, note func(string), visit func(Message), freed func()) (Sk
 		in.line(line, size)
 		if line = nil; size >= largeLine {
 			debug.FreeOSMemory() // the session may go on for hours with small messages
-			if freed != nil {
-				freed()
-			}
 		}
 		if err == io.EOF {
 			return in.skipped, nil

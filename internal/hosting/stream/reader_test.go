@@ -15,7 +15,7 @@ import (
 // raws reads all messages of a stream.
 func raws(t *testing.T, r io.Reader, note func(string)) (all []string, skipped Skipped) {
 	t.Helper()
-	skipped, err := Read(r, note, func(m Message) { all = append(all, string(m.Raw)) }, nil)
+	skipped, err := Read(r, note, func(m Message) { all = append(all, string(m.Raw)) })
 	require.NoError(t, err)
 	return all, skipped
 }
@@ -75,7 +75,7 @@ func TestReaderLongLines(t *testing.T) {
 			var notes []string
 			var all []Message
 			skipped, err := Read(io.MultiReader(strings.NewReader(tc.line), strings.NewReader("\n{}\n")),
-				func(s string) { notes = append(notes, s) }, func(m Message) { all = append(all, m) }, nil)
+				func(s string) { notes = append(notes, s) }, func(m Message) { all = append(all, m) })
 			require.NoError(t, err)
 			require.Len(t, all, 2)
 			if tc.cut == 0 {
@@ -111,7 +111,7 @@ func TestReaderNotesAreBounded(t *testing.T) {
 func TestReaderError(t *testing.T) {
 	var all []string
 	_, err := Read(iotest.TimeoutReader(iotest.HalfReader(strings.NewReader("{\"a\":1}\n"+strings.Repeat("x", 64<<10)))), nil,
-		func(m Message) { all = append(all, string(m.Raw)) }, nil)
+		func(m Message) { all = append(all, string(m.Raw)) })
 	assert.Equal(t, iotest.ErrTimeout, err)
 	assert.Equal(t, []string{`{"a":1}`}, all)
 }
