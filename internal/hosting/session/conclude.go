@@ -25,12 +25,13 @@ const (
 // not be committed, or the guild lacks something, the guardian stays and completes that.
 func (h *host) conclude() Outcome {
 	h.stopDrainTimer()
-	hurry := h.endRequest.next()
+	patient, stop := h.endRequest.untilNext()
+	defer stop()
 	h.sending.Lock()
 	h.closed = true // no client would answer later entries
 	h.sending.Unlock()
 	h.closeTools()
-	d, kept := h.decide(hurry)
+	d, kept := h.decide(patient)
 	if h.queue != nil {
 		if err := h.queue.Close(); err != nil {
 			h.warn(err.Error())
@@ -44,7 +45,7 @@ func (h *host) conclude() Outcome {
 	}
 	o := Outcome{Decision: d, Left: true}
 	if kept {
-		ctx, cancel := withinUnless(hurry, terminalWait) // the report is committed: others may send it
+		ctx, cancel := context.WithTimeout(patient, terminalWait) // the report is committed: others may send it
 		defer cancel()
 		if h.stopBeats != nil {
 			h.stopBeats(ctx)
@@ -53,10 +54,10 @@ func (h *host) conclude() Outcome {
 		if d.State == folder.Failed {
 			h.notifier.Say(notify.Words{Reason: "session failed", Sentence: "the session " + h.Config.SessionID + " failed: " + d.Error})
 		}
-		telling, stop := withinUnless(hurry, tellWait)
+		telling, stop := context.WithTimeout(patient, tellWait)
 		defer stop()
 		h.notifier.Stop(telling)
-		o.Left = h.showRest(hurry)
+		o.Left = h.showRest(patient)
 		h.leaveRecord(o.Left)
 	} else {
 		h.log.line("the host ends before the session's end could be kept: the process that finishes the session decides from what is on the disk")
@@ -76,7 +77,7 @@ const keepEvery = time.Second
 
 // decide commits the session's end with all messages. While the disk takes neither, the host stays, since the
 // messages are in its memory alone, and reports nothing: a finisher may come to another end.
-func (h *host) decide(hurry <-chan struct{}) (d Decision, kept bool) {
+func (h *host) decide(patient context.Context) (d Decision, kept bool) {
 	for tries := 1; ; tries++ {
 		d, err := h.tryToDecide(tries == 1)
 		if err == nil {
@@ -86,7 +87,7 @@ func (h *host) decide(hurry <-chan struct{}) (d Decision, kept bool) {
 			h.log.linef("the session's end cannot be kept yet: it is tried again, and not reported before: %v", err)
 		}
 		select {
-		case <-hurry:
+		case <-patient.Done():
 			return d, false
 		case <-time.After(keepEvery):
 		}

@@ -124,7 +124,7 @@ func (e *finisher) sendRest(ctx context.Context) (Outcome, error) {
 	if !o.Delivered && s.TerminalReport.State != folder.Refused {
 		o.Delivered = e.deliver(ctx)
 	}
-	if o.Left = e.showRest(nil); o.Left {
+	if o.Left = e.showRest(context.Background()); o.Left {
 		return o, nil
 	}
 	if s.Guardian != nil {
@@ -148,7 +148,7 @@ func (e *finisher) finish(ctx context.Context) (o Outcome, err error) {
 		return o, fmt.Errorf("%w: %w", ErrUnkept, err)
 	}
 	o.Delivered = e.deliver(ctx)
-	o.Left = e.showRest(nil)
+	o.Left = e.showRest(context.Background())
 	e.leaveRecord(o.Left)
 	if err := e.failure(); err != nil {
 		return o, fmt.Errorf("%w: %w", ErrUnkept, err)

@@ -193,8 +193,8 @@ func (c *conclusion) deliver(ctx context.Context) (delivered bool) {
 
 // showRest brings the guild's table up to date, and reports whether something is left to send: rows, or
 // a report that the guild has not refused.
-func (c *conclusion) showRest(hurry <-chan struct{}) bool {
-	ctx, cancel := withinUnless(hurry, restWait)
+func (c *conclusion) showRest(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, restWait)
 	defer cancel()
 	id := c.snapshot().SessionID
 	err := showBehind(ctx, c.lock.DB, id, nil)

@@ -94,19 +94,6 @@ func (h *host) cancel(by string, grace time.Duration) {
 	h.log.linef("cancelled by %s", by)
 }
 
-// withinUnless returns a context that ends after limit, or as soon as hurry is closed.
-func withinUnless(hurry <-chan struct{}, limit time.Duration) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.Background(), limit)
-	go func() {
-		select {
-		case <-hurry:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	return ctx, cancel
-}
-
 // TestOnlyStep, when set, is called at each step. Only tests set it.
 var TestOnlyStep func(step string)
 
@@ -224,14 +211,23 @@ func (r *request) left() time.Duration {
 	return max(0, time.Until(r.kill))
 }
 
-// next returns the channel of the next request: made, or again if there was one before.
-func (r *request) next() <-chan struct{} {
-	if !r.isMade() {
-		return r.made
+// untilNext returns a context that ends with the next request: at the session's end it cuts everything short that waits.
+func (r *request) untilNext() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(context.Background())
+	next := r.made
+	if r.isMade() {
+		select {
+		case <-r.again: // it was about the client, which has ended
+		default:
+		}
+		next = r.again
 	}
-	select {
-	case <-r.again: // it was about the client, which has ended
-	default:
-	}
-	return r.again
+	go func() {
+		select {
+		case <-next:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, cancel
 }
