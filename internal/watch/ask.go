@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -32,15 +33,15 @@ func (b *Board) ask(key string) {
 		question, verb = "resume delivery in "+place+"?", "resume"
 	case "c":
 		question, verb = "cancel the entry "+name+"? (it becomes a dead letter, which u puts back)", "cancel"
-		args = []string{item.EntryID}
+		args = []string{"--", item.EntryID}
 		if item.Kind == Waiting || item.Kind == GivenBack { // others may have the same text
-			args = []string{fmt.Sprintf("%s@%d", item.EntryID, item.Start)}
+			args[1] = fmt.Sprintf("%s@%d", item.EntryID, item.Start)
 		}
 		if item.EntryID == "" {
 			refusal = "choose an entry that waits; of a line that is too long to be named here, heartbeat peek --json has the entry_id"
 		}
 	case "u":
-		question, verb, args = "put "+name+" back into the inbox?", "dead-letter requeue", []string{item.Letter}
+		question, verb, args = "put "+name+" back into the inbox?", "dead-letter requeue", []string{"--", item.Letter}
 		if item.Letter == "" {
 			refusal = "choose a dead letter to put back into the inbox"
 		}
@@ -48,7 +49,7 @@ func (b *Board) ask(key string) {
 		verb = map[string]string{"a": "breakpoint approve", "x": "breakpoint reject"}[key]
 		item, refusal = asked(now, item, place)
 		question = fmt.Sprintf("%s %q? (this runs the code that the run %s names)", strings.TrimPrefix(verb, "breakpoint "), words.Brief(item.Text), words.Line(item.RunDir))
-		verb, args = verb+" --run", []string{item.RunDir, item.Effect}
+		args = []string{"--run", item.RunDir, "--", item.Effect}
 	default:
 		return
 	}
@@ -58,21 +59,14 @@ func (b *Board) ask(key string) {
 	case b.Doing != "":
 		b.say(true, "wait until that is done: "+b.Doing)
 	default:
-		b.Asking, b.Said = &Asking{question, act(now.Path(), verb, place, args...)}, ""
+		b.Asking, b.Said = &Asking{question, "heartbeat " + verb + " in " + place, commandLine(now.Path(), verb, args...)}, ""
 	}
 }
 
-// act returns the command line of a verb. The arguments follow the flags and --, so that none is taken for a flag. Only
-// the value of the verb's last flag stands before.
-func act(inbox, verb, place string, args ...string) Act {
-	all := strings.Fields(verb)
-	if strings.HasPrefix(all[len(all)-1], "--") {
-		all, args = append(all, args[0]), args[1:]
-	}
-	if all = append(all, "--inbox", inbox); args != nil {
-		all = append(append(all, "--"), args...)
-	}
-	return Act{"heartbeat " + verb + " in " + place, all}
+// commandLine returns what follows heartbeat on the command line of a verb. Before arguments stands --, so that none is
+// taken for a flag.
+func commandLine(inbox, verb string, rest ...string) []string {
+	return slices.Concat(strings.Fields(verb), []string{"--inbox", inbox}, rest)
 }
 
 // asked returns the question to answer, the chosen or the only one, or explains why there is none.

@@ -2,15 +2,22 @@ package watch
 
 import (
 	"cmp"
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
+
+	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/words"
 )
 
-// Board is the whole state of the display. The zero Board shows nothing yet.
+// Board is the whole state of the display, in the terminal library's terms a [tea.Model]. The zero Board shows nothing
+// yet.
 type Board struct {
 	Width, Height int
 	Picture       Picture
@@ -23,6 +30,13 @@ type Board struct {
 	Said          string    // about the last action
 	Failed        bool      // the last action failed
 	Now           time.Time // of the display
+
+	paint  layout.Palette
+	verb   func(ctx context.Context, args []string) (output string, err error) // runs a verb of heartbeat
+	acts   sync.WaitGroup                                                      // actions in progress
+	gather func()                                                              // looks at the inboxes until the view ends
+	drawn  string                                                              // the last frame
+	alike  atomic.Int64                                                        // how many frames in a row were the same
 }
 
 // Page is one inbox with its entries.
@@ -48,35 +62,15 @@ type Life struct {
 
 // Asking is a question. The key y means yes, and any other key no.
 type Asking struct {
-	Question string
-	Do       Act
+	Question, Doing string
+	args            []string // of the verb
 }
 
-// Effect is what the caller is to do next: nil for nothing, or one of the types below.
-type Effect any
-
-// The effects.
-type (
-	// Quit ends the program.
-	Quit struct{}
-	// Suspend stops the program, as ^Z does.
-	Suspend struct{}
-	// Load asks for the entries of an inbox: see [Board.Loaded].
-	Load struct{ Inbox Inbox }
-	// LoadLife asks for the events of an entry: see [Board.LifeLoaded].
-	LoadLife struct {
-		Item Item
-		Act
-	}
-	// Act asks for a command of heartbeat to be run: see [Board.Done].
-	Act struct {
-		Doing string
-		Args  []string // after the name heartbeat on the command line
-	}
-)
+// update is the message that changes the board.
+type update func(*Board) tea.Cmd
 
 // Show replaces the picture. The chosen inbox stays chosen if it is still there.
-func (b *Board) Show(p Picture) Effect {
+func (b *Board) Show(p Picture) tea.Cmd {
 	b.Picture, b.Now = p, p.At
 	if b.index(b.Selected) < 0 {
 		b.Selected = ""
@@ -88,7 +82,7 @@ func (b *Board) Show(p Picture) Effect {
 }
 
 // reload asks for the open page's entries again if its inbox changed.
-func (b *Board) reload() Effect {
+func (b *Board) reload() tea.Cmd {
 	p := b.Page
 	if p == nil {
 		return nil
@@ -101,13 +95,16 @@ func (b *Board) reload() Effect {
 	}
 	if !p.loading && (!p.Loaded || now.Seen != p.Seen) {
 		p.loading, p.Seen = true, now.Seen
-		return Load{now}
+		return func() tea.Msg {
+			items, notes, err := Entries(now)
+			return update(func(b *Board) tea.Cmd { return b.loaded(now.Path(), items, notes, err) })
+		}
 	}
 	return nil
 }
 
-// Loaded sets the entries of an inbox. The chosen item stays chosen.
-func (b *Board) Loaded(path string, items []Item, notes []string, err error) Effect {
+// loaded sets the entries of an inbox. The chosen item stays chosen.
+func (b *Board) loaded(path string, items []Item, notes []string, err error) tea.Cmd {
 	p := b.Page
 	if p == nil || p.Path != path {
 		return nil
@@ -126,15 +123,7 @@ func same(a, b Item) bool {
 	return a.EntryID == b.EntryID && a.ID == b.ID && (a.Start == b.Start || a.ID != "") && a.Effect == b.Effect && a.Letter == b.Letter
 }
 
-// LifeLoaded sets the events of an entry.
-func (b *Board) LifeLoaded(item Item, events string, err error) {
-	if b.Life != nil && same(b.Life.Item, item) {
-		b.Life.Events, b.Life.Failed, b.Life.Loaded = events, err, true
-	}
-}
-
-// Done reports the outcome of an [Act].
-func (b *Board) Done(said string, err error) {
+func (b *Board) done(said string, err error) {
 	if b.Doing = ""; err != nil {
 		said = err.Error()
 	}
@@ -214,12 +203,15 @@ func short(path string, more int) string {
 }
 
 // Key handles one key, as the terminal library spells it: "a", "up", "ctrl+c".
-func (b *Board) Key(key string) Effect {
+func (b *Board) Key(key string) tea.Cmd {
 	switch key {
 	case "ctrl+c":
-		return Quit{}
+		return tea.Quit
 	case "ctrl+z":
-		return Suspend{}
+		if orphaned() {
+			return nil
+		}
+		return tea.Suspend
 	}
 	if asked := b.Asking; asked != nil {
 		b.Asking = nil
@@ -227,8 +219,13 @@ func (b *Board) Key(key string) Effect {
 			b.say(false, "nothing was done")
 			return nil
 		}
-		b.Doing, b.Said = asked.Do.Doing, ""
-		return asked.Do
+		b.Doing, b.Said = asked.Doing, ""
+		b.acts.Add(1)
+		return func() tea.Msg {
+			defer b.acts.Done()
+			output, err := b.verb(context.Background(), asked.args)
+			return update(func(b *Board) tea.Cmd { b.done(oneLine(output), err); return nil })
+		}
 	}
 	if b.Help {
 		b.Help = false
@@ -239,7 +236,7 @@ func (b *Board) Key(key string) Effect {
 	}
 	switch key {
 	case "q":
-		return Quit{}
+		return tea.Quit
 	case "?", "h":
 		b.Help = true
 	case "esc", "left", "backspace":
@@ -279,7 +276,7 @@ func (b *Board) move(key string) bool {
 	return moved
 }
 
-func (b *Board) enter() Effect {
+func (b *Board) enter() tea.Cmd {
 	switch {
 	case b.Life != nil:
 		return nil
@@ -288,10 +285,15 @@ func (b *Board) enter() Effect {
 		if !found {
 			return nil
 		}
-		if b.Life = (&Life{Item: item, Loaded: item.EntryID == ""}); b.Life.Loaded {
+		l := &Life{Item: item, Loaded: item.EntryID == ""}
+		if b.Life = l; l.Loaded {
 			return nil
 		}
-		return LoadLife{item, act(b.Page.Path, "log", "", cmp.Or(item.ID, item.EntryID))}
+		log := commandLine(b.Page.Path, "log", "--", cmp.Or(item.ID, item.EntryID))
+		return func() tea.Msg {
+			events, err := b.verb(context.Background(), log)
+			return update(func(*Board) tea.Cmd { l.Events, l.Failed, l.Loaded = events, err, true; return nil })
+		}
 	}
 	if now, found := b.inbox(b.Selected); found {
 		b.Page = &Page{Path: now.Path()}

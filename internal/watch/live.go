@@ -36,19 +36,19 @@ func live(o *options, l *Lookout) error {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	d := &display{paint: layout.PaletteFor(t.out, o.color)}
+	b := &Board{paint: layout.PaletteFor(t.out, o.color), verb: runVerb}
 	colors := colorprofile.ANSI // the library would detect others
-	if d.paint == (layout.Palette{}) {
+	if b.paint == (layout.Palette{}) {
 		colors = colorprofile.ASCII
 	}
-	program := tea.NewProgram(d, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
+	program := tea.NewProgram(b, tea.WithInput(t), tea.WithOutput(t.out), tea.WithFPS(fps),
 		tea.WithoutSignalHandler(), tea.WithColorProfile(colors))
 	t.guard(program)
-	d.gather = func() { newWatch().gather(ctx, program.Send, l, &d.alike) }
+	b.gather = func() { newWatch().gather(ctx, program.Send, l, &b.alike) }
 	_, err = program.Run()
 	cancel()
 	ended := t.restore()
-	d.acts.Wait() // a verb finishes what it began
+	b.acts.Wait() // a verb finishes what it began
 	switch {
 	case ended != nil:
 		return ended
@@ -58,82 +58,40 @@ func live(o *options, l *Lookout) error {
 	return nil
 }
 
-// display is the board in the terminal library's terms.
-type display struct {
-	board  Board
-	paint  layout.Palette
-	acts   sync.WaitGroup // actions in progress
-	gather func()         // looks at the inboxes until the view ends
-	drawn  string         // the last frame
-	alike  atomic.Int64   // how many frames in a row were the same
-}
-
-// The messages besides keys and sizes.
-type (
-	update     func(*Board) Effect
-	inputEnded struct{}
-)
+// inputEnded is the message that no more keys come.
+type inputEnded struct{}
 
 // Init is part of [tea.Model].
-func (d *display) Init() tea.Cmd {
-	return func() tea.Msg { d.gather(); return nil }
+func (b *Board) Init() tea.Cmd {
+	return func() tea.Msg { b.gather(); return nil }
 }
 
 // Update is part of [tea.Model].
-func (d *display) Update(m tea.Msg) (tea.Model, tea.Cmd) {
+func (b *Board) Update(m tea.Msg) (tea.Model, tea.Cmd) {
 	switch m := m.(type) {
 	case tea.WindowSizeMsg:
-		d.board.Width, d.board.Height = m.Width, m.Height
+		b.Width, b.Height = m.Width, m.Height
 	case tea.KeyPressMsg:
-		return d, d.perform(d.board.Key(m.String()))
+		return b, b.Key(m.String())
 	case update:
-		return d, d.perform(m(&d.board))
+		return b, m(b)
 	case inputEnded:
-		return d, tea.Quit
+		return b, tea.Quit
 	}
-	return d, nil
+	return b, nil
 }
 
 // View is part of [tea.Model].
-func (d *display) View() tea.View {
-	if text := strings.Join(Draw(&d.board, d.paint), "\n"); text != d.drawn {
-		d.drawn = text
-		d.alike.Store(0)
+func (b *Board) View() tea.View {
+	if text := strings.Join(Draw(b, b.paint), "\n"); text != b.drawn {
+		b.drawn = text
+		b.alike.Store(0)
 	}
-	d.alike.Add(1)
-	v := tea.NewView(d.drawn)
+	b.alike.Add(1)
+	v := tea.NewView(b.drawn)
 	v.AltScreen = true
 	v.DisableBracketedPasteMode = true
 	return v
-}
-
-func (d *display) perform(e Effect) tea.Cmd {
-	switch e := e.(type) {
-	case Quit:
-		return tea.Quit
-	case Suspend:
-		if !orphaned() {
-			return tea.Suspend
-		}
-	case Load:
-		return func() tea.Msg {
-			items, notes, err := Entries(e.Inbox)
-			return update(func(b *Board) Effect { return b.Loaded(e.Inbox.Path(), items, notes, err) })
-		}
-	case LoadLife:
-		return func() tea.Msg {
-			events, err := runVerb(context.Background(), e.Args)
-			return update(func(b *Board) Effect { b.LifeLoaded(e.Item, events, err); return nil })
-		}
-	case Act:
-		d.acts.Add(1)
-		return func() tea.Msg {
-			defer d.acts.Done()
-			output, err := runVerb(context.Background(), e.Args)
-			return update(func(b *Board) Effect { b.Done(oneLine(output), err); return nil })
-		}
-	}
-	return nil
 }
 
 const (
@@ -161,7 +119,7 @@ func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout, alik
 		case at := <-tick.C:
 			if ticks++; ticks >= min(alike.Load(), maxLeftOut) || at.Second() == 0 { // the clock shows minutes
 				ticks = 0
-				send(update(func(b *Board) Effect { b.Now = at; return nil }))
+				send(update(func(b *Board) tea.Cmd { b.Now = at; return nil }))
 			}
 			continue
 		case e := <-w.all.Events:
@@ -192,7 +150,7 @@ func (w *watch) gather(ctx context.Context, send func(tea.Msg), l *Lookout, alik
 		}
 		changed, all, rest = map[string]bool{}, false, time.Since(began)*restShare
 		if news || found {
-			send(update(func(b *Board) Effect { return b.Show(p) }))
+			send(update(func(b *Board) tea.Cmd { return b.Show(p) }))
 		}
 	}
 }

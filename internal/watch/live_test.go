@@ -47,7 +47,7 @@ func TestFramesAreDrawnWhileTheyChange(t *testing.T) {
 	root, ageless := t.TempDir(), t.TempDir()
 	write(t, filepath.Join(root, "a", "inbox.jsonl"), `{"id":"first","prompt":"first","sent_at":"2000-01-01T00:00:00Z"}`+"\n") // where synctest begins
 	write(t, filepath.Join(ageless, "a", "inbox.jsonl"), "")
-	frames := func(t *testing.T, root string) (drawn int, d *display) {
+	frames := func(t *testing.T, root string) (drawn int, d *Board) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		sent := make(chan tea.Msg)
@@ -57,7 +57,7 @@ func TestFramesAreDrawnWhileTheyChange(t *testing.T) {
 			case <-ctx.Done():
 			}
 		}
-		d = &display{board: Board{Width: 80, Height: 24}}
+		d = &Board{Width: 80, Height: 24}
 		go (&watch{all: &fsnotify.Watcher{}}).gather(ctx, send, New(root), &d.alike)
 		for end := time.After(50 * time.Second); ; {
 			select {
@@ -77,7 +77,7 @@ func TestFramesAreDrawnWhileTheyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		drawn, d := frames(t, ageless)
 		assert.LessOrEqual(t, drawn, 12)
-		d.board.say(true, "something is new")
+		d.say(true, "something is new")
 		d.View()
 		assert.EqualValues(t, 1, d.alike.Load(), "the next tick is drawn")
 	})
