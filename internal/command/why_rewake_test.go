@@ -63,7 +63,7 @@ func TestStuckIdleStates(t *testing.T) {
 		{"backing off", func(w *world) {
 			w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", rateLimit, "last_assistant_message", "come\nback later")
-		}, see.BackingOff, "backing off until <time> (rate_limit: come back later): then the entry <entry> is handed over again; heartbeat resume goes on at once"},
+		}, see.BackingOff, "backing off until <time> (rate_limit: come back later): nothing is delivered until then, or until heartbeat resume; after that, the entry <entry> waits to be delivered again (attempt 1), and session s1 takes what is next within moments: process <n> waits in the background to wake it"},
 		{"backing off until the error's time", func(w *world) {
 			w.idle("StopFailure", "error", rateLimit, "last_assistant_message", "retry after 300 seconds")
 		}, see.BackingOff, "backing off until <time> (rate_limit: retry after 300 seconds), just after the time that the error named: an entry that comes waits until then, or until heartbeat resume"},
@@ -71,7 +71,7 @@ func TestStuckIdleStates(t *testing.T) {
 			kill := w.takenUp()
 			w.idle("StopFailure", "prompt_id", "p2", "error", rateLimit)()
 			kill()
-		}, see.BackingOff, "backing off until <time> (rate_limit): then the entry <entry> is handed over again to whoever comes, but no session is known to run: start one by then; heartbeat resume ends it at once"},
+		}, see.BackingOff, "backing off until <time> (rate_limit): nothing is delivered until then, or until heartbeat resume; after that, the entry <entry> waits to be delivered again (attempt 1), and no session runs: start one; the last one, s1, is gone (process <n> has ended)"},
 		{"backing off no more", func(w *world) {
 			w.event("SessionStart", "source", "startup")
 			w.idle("StopFailure", "error", rateLimit)()

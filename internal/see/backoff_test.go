@@ -15,8 +15,9 @@ func backoff(streak int) *inbox.Backoff {
 
 func TestExplainABackoff(t *testing.T) {
 	const held = "backing off until <3> (overloaded: try later), after 3 failures in a row: "
-	const again = held + "then the entry 0123456789ab is handed over again"
-	const end = "; heartbeat resume ends it at once"
+	const until = "nothing is delivered until then, or until heartbeat resume; after that, "
+	const again = held + until + "the entry 0123456789ab waits to be delivered again (attempt 2, 1 more behind it)"
+	const wakerGone = ", and the process that was to wake session s1 (process 99) is gone: the session asks after its next turn, if it still runs, so type something there, or start another"
 	// given has an entry given back, for which somebody may wait.
 	given := func(w *see.Waiter, s []see.Session) see.Facts {
 		return facts(func(f *see.Facts) {
@@ -25,31 +26,31 @@ func TestExplainABackoff(t *testing.T) {
 	}
 	for name, c := range map[string]explained{
 		"somebody waits": {given(waiter(machine.Alive), session()),
-			see.BackingOff, again + "; heartbeat resume goes on at once"},
+			see.BackingOff, again + ", and session s1 takes what is next within moments: process 99 waits in the background to wake it"},
 		"perhaps somebody waits": {given(waiter(machine.Unknown), session(life(machine.Unknown))),
-			see.BackingOff, again + ", if process 99 still waits to do so" + end},
+			see.BackingOff, again + " for process 99, which waited in the background to wake session s1: whether it still runs is not known"},
 		"who waits is stopped": {given(stopped(), session()),
-			see.BackingOff, again + ", but process 99, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT 99 has it go on"},
+			see.BackingOff, again + ", and process 99, which is to wake session s1, is stopped, by SIGSTOP or Ctrl-Z: kill -CONT 99 has it go on"},
 		"who waited is gone": {given(waiter(machine.Gone), session()),
-			see.BackingOff, again + " at the next Stop of session s1, since the process that was to wake it (process 99) is gone" + end},
+			see.BackingOff, again + wakerGone},
 		"who waited is gone, the session unknown": {given(waiter(machine.Gone), nil),
-			see.BackingOff, again + " at the next Stop, since the process that was to wake session s1 (process 99) is gone" + end},
+			see.BackingOff, again + wakerGone},
 		"at work": {given(nil, session()),
-			see.BackingOff, again + " at the next Stop of session s1" + end},
+			see.BackingOff, again + " for the next Stop of session s1 (process 42), last heard of at <-10>: it is at work on something else, or waits at its prompt"},
 		"no session runs": {given(waiter(machine.Gone), session(life(machine.Gone))),
-			see.BackingOff, again + " to whoever comes, but no session is known to run: start one by then" + end},
+			see.BackingOff, again + ", and no session runs: start one; the last one, s1, is gone (process 42 has ended)"},
 		"the session ended": {given(nil, session(ended(-1))),
-			see.BackingOff, again + " to whoever comes, but no session is known to run: start one by then" + end},
+			see.BackingOff, again + ", and no session runs: start one; the last one, s1, ended at <-1>"},
 		"no session is known": {given(nil, nil),
-			see.BackingOff, again + " to whoever comes, but no session is known to run: start one by then" + end},
+			see.BackingOff, again + ", and no session has ever asked: start one, and see heartbeat doctor if it does not ask"},
 		"a launcher sees to it": {facts(func(f *see.Facts) {
 			f.Backoff, f.Redeliver, f.Backlog = backoff(3), inFlight(), waiting(2)
 			f.Launcher = &see.Launcher{PID: 7, Doing: "resting until noon"}
-		}), see.BackingOff, again + " to the next session, and the launcher, process 7, sees to the next session: resting until noon" + end},
+		}), see.BackingOff, again + ", and the launcher, process 7, sees to the next session: resting until noon"},
 		"once, and named": {facts(func(f *see.Facts) {
 			f.Backoff, f.Backlog, f.Waiter = backoff(1), waiting(2), waiter(machine.Alive)
 			f.Backoff.Named = true
-		}), see.BackingOff, "backing off until <3> (overloaded: try later), just after the time that the error named: then the next entry is handed over; heartbeat resume goes on at once"},
+		}), see.BackingOff, "backing off until <3> (overloaded: try later), just after the time that the error named: " + until + "2 entries wait, and session s1 takes what is next within moments: process 99 waits in the background to wake it"},
 		"nothing waits": {facts(func(f *see.Facts) { f.Backoff, f.Waiter = backoff(3), waiter(machine.Alive) }),
 			see.BackingOff, held + "an entry that comes waits until then, or until heartbeat resume"},
 		"a torn line waits": {facts(func(f *see.Facts) { f.Backoff, f.Backlog = backoff(3), inbox.Backlog{Entries: 1, Torn: true} }),

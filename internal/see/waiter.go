@@ -126,33 +126,8 @@ func (f Facts) backingOff() (State, string) {
 	if !f.hasEntry() {
 		return BackingOff, sentence + ": an entry that comes waits until " + inbox.BackoffEnds
 	}
-	return BackingOff, sentence + ": " + f.afterwards()
-}
-
-func (f Facts) afterwards() string {
-	then := "then the next entry is handed over"
-	if d := f.Redeliver; d != nil {
-		then = fmt.Sprintf("then the entry %s is handed over again", words.Name(d.ID(), d.EntryID))
-	}
-	const end = "; heartbeat resume ends it at once"
-	w, s := f.waker(), f.Current()
-	switch {
-	case w != nil && w.Stopped:
-		return then + ", but " + w.stopped()
-	case w != nil && w.Life == machine.Alive:
-		return then + "; heartbeat resume goes on at once"
-	case w != nil:
-		return fmt.Sprintf("%s, if process %d still waits to do so%s", then, w.PID, end)
-	case f.Launcher != nil && (s == nil || !s.isRunning()):
-		return fmt.Sprintf("%s to the next session, and %s%s", then, f.Launcher.sees(), end)
-	case s == nil && f.wakerGone(s):
-		return fmt.Sprintf("%s at the next Stop, since the process that was to wake %s (process %d) is gone%s", then, sessionName(f.Waiter.SessionID), f.Waiter.PID, end)
-	case s == nil || !s.isRunning():
-		return then + " to whoever comes, but no session is known to run: start one by then" + end
-	case f.wakerGone(s):
-		return fmt.Sprintf("%s at the next Stop of session %s, since the process that was to wake it (process %d) is gone%s", then, words.Short(s.ID), f.Waiter.PID, end)
-	}
-	return fmt.Sprintf("%s at the next Stop of session %s%s", then, words.Short(s.ID), end)
+	_, then := f.unasked()
+	return BackingOff, sentence + ": nothing is delivered until " + inbox.BackoffEnds + "; after that, " + then
 }
 
 func (f Facts) flying() (State, string) {
