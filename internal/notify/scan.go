@@ -21,6 +21,8 @@ type scan struct {
 	now   time.Time
 	st    *state
 	facts see.Facts
+	stall time.Duration        // how long nothing may move, 0 for any time
+	seen  map[string]time.Time // [state.Seen] before this look
 
 	holds   map[string]bool // the keys of all conditions that hold now
 	letters outcomes.Place  // how far the dead letters were read
@@ -35,13 +37,12 @@ type pending struct {
 
 // compare compares everything but the dead letters with what was told, and records since when each condition was seen.
 func compare(box *inbox.Inbox, facts see.Facts, st *state, o Options, launcher ...Occasion) *scan {
-	s := &scan{box: box, now: o.now(), st: st, facts: facts, holds: map[string]bool{}, pending: map[What]pending{}}
+	s := &scan{box: box, now: o.now(), st: st, facts: facts, stall: o.Stall, seen: st.Seen, holds: map[string]bool{}, pending: map[What]pending{}}
 	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is measured below
 	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
-	was := st.Seen
 	st.Seen = map[string]time.Time{}
-	s.troubles(was, o.Stall)
-	s.stalled(was, o.Stall)
+	s.troubles()
+	s.stalled()
 	if o.Drained && s.facts.Unreadable == nil {
 		s.drained(settled(s.facts.Totals))
 	}
@@ -132,53 +133,50 @@ var unmoved = []see.Kind{
 }
 
 // troubles adds what is wrong, but for dead letters: [scan.addLetters]. What usually passes is told once it has lasted.
-func (s *scan) troubles(was map[string]time.Time, stall time.Duration) {
+func (s *scan) troubles() {
 	for _, t := range s.facts.Troubles() {
-		switch {
-		case t.Kind == see.KindLetters, slices.Contains(unmoved, t.Kind) && t.Until == nil: // told elsewhere
-			continue
-		case t.Row().Lasts && !s.lasted(t, was, stall):
+		if t.Kind == see.KindLetters || slices.Contains(unmoved, t.Kind) && t.Until == nil { // told elsewhere
 			continue
 		}
-		o := occasion(s.box, cmp.Or(whatOf[t.Kind], Fault), s.now, t.Reason, t.Key, name(s.box)+": "+t.Text)
+		at := s.now
+		if t.Since != nil {
+			at = *t.Since
+		}
+		if t.Row().Lasts {
+			if _, long := s.lasts(t.Key, at); !long {
+				continue
+			}
+		}
+		o := occasion(s.box, cmp.Or(whatOf[t.Kind], Fault), at, t.Reason, t.Key, name(s.box)+": "+t.Text)
 		o.Trouble, o.TypeThis, o.urgency, o.Until = t.Kind, t.Do, t.Urgency, t.Until
 		o.Session, o.Run, o.Effect, o.Failure = t.Session, t.Run, t.Effect, t.Failed
-		if t.Since != nil {
-			o.At = *t.Since
-		}
 		s.addLasting(o, t.Again)
 	}
 }
 
-// lasted records since when a trouble exists, and reports whether that is long enough.
-func (s *scan) lasted(t see.Trouble, was map[string]time.Time, stall time.Duration) bool {
-	first, known := was[t.Key]
+// lasts records since when a condition holds, which is since at if it is new, and reports whether that is long enough.
+func (s *scan) lasts(key string, at time.Time) (since time.Time, long bool) {
+	since, known := s.seen[key]
 	if !known {
-		first = s.now
+		since = at
 	}
-	if t.Since != nil && t.Since.Before(first) {
-		first = *t.Since
-	}
-	s.st.Seen[t.Key] = first
-	return stall > 0 && s.now.Sub(first) >= stall
+	s.st.Seen[key] = since
+	return since, s.stall > 0 && s.now.Sub(since) >= s.stall
 }
 
 // stalled adds that nothing moves. If something has changed since the last look, the exact time is unknown, so the
 // clock starts now. New entries do not count as movement.
-func (s *scan) stalled(was map[string]time.Time, after time.Duration) {
+func (s *scan) stalled() {
 	now := see.StandsStill(s.facts)
 	if now.Fingerprint == "" {
 		return
 	}
-	key := "stalled " + now.Fingerprint
-	since, known := was[key]
-	if !known {
-		if since = now.Since; s.st.written != nil || since.IsZero() {
-			since = s.now
-		}
+	if s.st.written != nil || now.Since.IsZero() {
+		now.Since = s.now
 	}
-	s.st.Seen[key] = since
-	if after <= 0 || s.now.Sub(since) < after {
+	key := "stalled " + now.Fingerprint
+	since, long := s.lasts(key, now.Since)
+	if !long {
 		return
 	}
 	state, sentence := s.facts.Explain()
