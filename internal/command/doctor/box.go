@@ -131,7 +131,11 @@ func fileSystem(e *examination) string {
 	if err := unix.Statfs(dir, &st); err != nil {
 		return e.unseen("see the line about the directory", fmt.Errorf("statfs %s: %w", dir, err))
 	}
-	return e.checkFileSystem(dir, st)
+	left, needed := int64(-1), int64(0)
+	if e.box != nil {
+		left, needed = e.box.Room()
+	}
+	return e.checkFileSystem(dir, st, left, needed)
 }
 
 // farAway names the file systems, by Linux's magic numbers, on which a lock and a sync promise less than on a local one.
@@ -145,7 +149,7 @@ var inMemory = []uint32{0x01021994, 0x858458f6}
 
 const readOnly = 1 // the mount flag of a read-only file system, on Linux and on macOS
 
-func (e *examination) checkFileSystem(dir string, st unix.Statfs_t) string {
+func (e *examination) checkFileSystem(dir string, st unix.Statfs_t, free, needed int64) string {
 	const elsewhere = "choose an inbox on a local disk"
 	kind := uint32(st.Type)
 	if name := farAway[kind]; name != "" {
@@ -156,23 +160,18 @@ func (e *examination) checkFileSystem(dir string, st unix.Statfs_t) string {
 	if st.Flags&readOnly != 0 {
 		e.fail(elsewhere+", or mount this one writable", "%s is mounted read-only", dir)
 	}
-	free, needed := int64(min(uint64(st.Bavail)*uint64(st.Bsize), math.MaxInt64)), int64(0) //nolint:unconvert // they have other types elsewhere
-	if e.box != nil {
-		_, needed = e.box.Room()
-	}
-	left, full := words.Size(free), disk.TakesFile(dir, needed)
-	switch {
+	left := words.Size(free) + " left"
+	switch full := disk.TakesFile(dir, needed); {
+	case free < 0: // the file system does not tell
+		left = "room"
 	case free < needed:
-		e.fail("make space", "%s has %s left: nothing can be committed", dir, left)
+		e.fail("make space, or remove files", "%s has %s, or no inode: nothing can be committed", dir, left)
 	case full != nil:
-		e.fail("remove files, or have the quota raised", "%s takes no more from this user, although %s are left: nothing can be committed: %v", dir, left, full)
+		e.fail("remove files, or have the quota raised", "%s takes no more from this user, with %s: nothing can be committed: %v", dir, left, full)
 	case free < littleSpace:
-		e.warn("make space", "%s has %s left", dir, left)
+		e.warn("make space", "%s has %s", dir, left)
 	}
-	if st.Files > 0 && st.Ffree == 0 {
-		e.fail("remove files", "%s has no inode left: no file can be made", dir)
-	}
-	return fmt.Sprintf("%s is on a local file system with %s left", dir, left)
+	return fmt.Sprintf("%s is on a local file system with %s", dir, left)
 }
 
 const fresh = time.Minute // how long a temporary file may belong to a running hook

@@ -5,37 +5,29 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"heartbeat/inbox"
 )
 
 func TestFileSystem(t *testing.T) {
-	of := func(free uint64, change func(*unix.Statfs_t)) (st unix.Statfs_t) {
-		st.Bavail, st.Bsize, st.Files, st.Ffree = free, 1, 100, 50
-		if change != nil {
-			change(&st)
-		}
-		return st
-	}
-	for says, st := range map[string]unix.Statfs_t{
-		"":                             of(1<<40, nil),
-		"warn is on NFS":               of(1<<40, func(st *unix.Statfs_t) { st.Type = unix.NFS_SUPER_MAGIC }),
-		"warn is in memory":            of(1<<40, func(st *unix.Statfs_t) { st.Type = unix.TMPFS_MAGIC }),
-		"fail is mounted read-only":    of(1<<40, func(st *unix.Statfs_t) { st.Flags = unix.ST_RDONLY }),
-		"warn 67.1 MB left":            of(64<<20-1, nil),
-		"fail nothing can be commit":   of(64<<10-1, nil),
-		"fail no inode":                of(1<<40, func(st *unix.Statfs_t) { st.Ffree = 0 }),
-		" one without a limit of them": of(65<<20, func(st *unix.Statfs_t) { st.Files, st.Ffree = 0, 0 }),
+	for says, c := range map[string]struct {
+		free int64
+		st   unix.Statfs_t
+	}{
+		"":                           {free: 1 << 40},
+		"warn is on NFS":             {1 << 40, unix.Statfs_t{Type: unix.NFS_SUPER_MAGIC}},
+		"warn is in memory":          {1 << 40, unix.Statfs_t{Type: unix.TMPFS_MAGIC}},
+		"fail is mounted read-only":  {1 << 40, unix.Statfs_t{Flags: unix.ST_RDONLY}},
+		"warn 67.1 MB left":          {free: 64<<20 - 1},
+		"fail nothing can be commit": {free: 64<<10 - 1},
+		"fail no inode":              {free: 0},
+		" which never says that an inode is free": {65 << 20, unix.Statfs_t{Files: 100}},
+		" which tells no space":                   {free: -1},
 	} {
 		w := newWorld(t)
-		box, err := inbox.Open(w.Inbox, inbox.Options{})
-		require.NoError(t, err)
-		e := &examination{Input: w.Input, inbox: w.Inbox, box: box}
-		e.checkFileSystem("/box", st)
+		e := &examination{Input: w.Input, inbox: w.Inbox}
+		e.checkFileSystem("/box", c.st, c.free, 64<<10)
 		if state, text, _ := strings.Cut(says, " "); state == "" {
-			assert.Empty(t, e.found)
+			assert.Empty(t, e.found, says)
 		} else if assert.Len(t, e.found, 1, says) {
 			assert.Equal(t, state, e.found[0].State)
 			assert.Contains(t, e.found[0].Evidence, text)
