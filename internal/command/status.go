@@ -253,7 +253,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	st.State, st.Why = f.Explain()
 	st.Troubles = f.Troubles()
 	if f.Unreadable == nil {
-		st.spent(box, f)
+		st.spent(f)
 		st.takers(box, f)
 	}
 	return st, f.Unreadable

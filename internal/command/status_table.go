@@ -10,7 +10,6 @@ import (
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
@@ -157,8 +156,8 @@ func (t spentToday) String() string {
 }
 
 // spent sets what was spent today and on the entry in flight. What cannot be read becomes a warning.
-func (st *status) spent(box *inbox.Inbox, f see.Facts) {
-	now, err := book.Spending(box, nil)
+func (st *status) spent(f see.Facts) {
+	now, err := f.Spent()
 	if err != nil {
 		st.Warnings = append(st.Warnings, "what was spent cannot be told: "+err.Error())
 		return

@@ -7,6 +7,7 @@ import (
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/book"
 )
 
 // Facts are what is known about an inbox and its surroundings.
@@ -22,6 +23,9 @@ type Facts struct {
 	Consumers []outcomes.Consumer  // those to which results are handed, by name
 	Still     Still
 	Lock      Lock
+	// Spent reads what was spent, also what the next Stop will charge, from transcripts that may be long: at its first
+	// call, and once. It is nil if the state is unreadable.
+	Spent func() (*book.Prices, error)
 
 	counted  *inbox.Counted // how far Backlog was counted
 	outcomes [2]disk.Info   // of the files that Letters were counted in

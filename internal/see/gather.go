@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"heartbeat/inbox"
@@ -198,9 +199,10 @@ func survey(box *inbox.Inbox, v *inbox.View, f *Facts) (err error) {
 	f.Paused = keepError(v.Holds().Paused())(&err)
 	f.Backoff = keepError(v.Holds().Backoff())(&err)
 	f.Streak = keepError(v.Holds().Streak())(&err)
+	f.Spent = sync.OnceValues(func() (*book.Prices, error) { return book.Spending(box, nil) })
 	a := keepError(v.Account())(&err)
 	if limit := recovery.DayLimit(&a); limit.Any() {
-		if spent, unread := book.Spending(box, nil); unread == nil { // with what is not charged before the next Stop
+		if spent, unread := f.Spent(); unread == nil {
 			f.DayNear = recovery.NearDay(limit, spent.Today())
 		}
 	}

@@ -124,6 +124,31 @@ func TestALifeOfAnInbox(t *testing.T) {
 	assert.True(t, all["a"].Backlog.Torn)
 }
 
+// What a turn has spent so far is of today before its Stop charges it.
+func TestTodayGoesOnWithinATurn(t *testing.T) {
+	l := over(t)
+	box := l.box("a")
+	sendTo(t, box, "job-1", "one")
+	transcript := filepath.Join(t.TempDir(), "s1.jsonl")
+	require.NoError(t, os.WriteFile(transcript, []byte(`{"type":"user","message":{"content":"q"}}`+"\n"), 0o600))
+	in(t, box, func(tx *inbox.Tx) error {
+		info, err := os.Stat(transcript)
+		require.NoError(t, err)
+		tx.Money().Position("s1", transcript, info.Size(), true)
+		return deliver(tx)
+	})
+	all, _ := l.sees(0)
+	assert.Zero(t, all["a"].Today.Requests)
+	f, err := os.OpenFile(transcript, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	_, err = f.WriteString(`{"type":"assistant","message":{"id":"m1","model":"m","usage":{"input_tokens":1000,"output_tokens":100}}}` + "\n")
+	require.NoError(t, errors.Join(err, f.Close()))
+	all, changed := l.sees(time.Second)
+	assert.True(t, changed)
+	assert.EqualValues(t, 1, all["a"].Today.Requests)
+	assert.EqualValues(t, 1100, all["a"].Today.Tokens.Sum())
+}
+
 // Inboxes that come and go do so in the view, and one that is broken is shown broken.
 func TestInboxesComeAndGo(t *testing.T) {
 	l := over(t)

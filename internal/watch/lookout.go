@@ -15,7 +15,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
@@ -216,26 +215,24 @@ func (i *Inbox) look(path string, at time.Time, facts func(*inbox.Inbox) see.Fac
 	}
 	i.State, i.Why = i.Explain()
 	i.Troubles, i.Notes = i.Facts.Troubles(), slices.Concat(i.Warnings, i.Letters.Warnings)
-	if !differ(before, *i) {
-		return false
-	}
-	i.Seen++
-	i.Today = price.Amount{}
-	if i.Unreadable == nil {
-		if spent, err := book.Spending(box, nil); err == nil { // reads transcripts, which may be long
+	if i.Today = (price.Amount{}); i.Unreadable == nil {
+		if spent, err := i.Spent(); err == nil {
 			i.Today = spent.Today()
 		}
 	}
-	return true
+	if changed = differ(before, *i); changed {
+		i.Seen++
+	}
+	return changed
 }
 
-// differ reports whether two looks differ in more than ages, free space, the writes of a session at work and the holder
-// of the lock. A new day counts as a difference, because spending begins anew.
+// differ reports whether two looks differ in more than ages, free space, what a session at work writes and the holder of
+// the lock. A new day counts as a difference, because spending begins anew.
 func differ(a, b Inbox) bool {
 	for _, i := range []*Inbox{&a, &b} {
 		year, month, day := i.Now.Local().Date()
 		i.Now = time.Date(year, month, day, 0, 0, 0, 0, time.Local)
-		i.Space, i.Needed, i.Still, i.Lock, i.Why = 0, 0, see.Still{}, see.Lock{}, ""
+		i.Space, i.Needed, i.Still, i.Lock, i.Why, i.Spent = 0, 0, see.Still{}, see.Lock{}, "", nil
 		kinds := make([]see.Trouble, len(i.Troubles)) // their texts have ages
 		for k, t := range i.Troubles {
 			kinds[k].Kind, kinds[k].Key = t.Kind, t.Key

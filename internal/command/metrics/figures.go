@@ -14,7 +14,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 )
@@ -147,7 +146,7 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	if w := now.Waiter; w == nil || w.Life != machine.Unknown {
 		f.Waiter = new(w != nil && w.Life == machine.Alive && !w.Stopped)
 	}
-	if f.Spending, err = spending(box); err != nil {
+	if f.Spending, err = spending(now); err != nil {
 		return f, err
 	}
 	for reason, n := range now.Letters.Open {
@@ -288,8 +287,8 @@ type Spending struct {
 }
 
 // spending returns nil if nothing was ever spent, because then perhaps nobody counts.
-func spending(box *inbox.Inbox) (*Spending, error) {
-	now, err := book.Spending(box, nil)
+func spending(f see.Facts) (*Spending, error) {
+	now, err := f.Spent()
 	if err != nil || now.Total().IsZero() {
 		return nil, err
 	}
