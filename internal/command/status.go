@@ -248,7 +248,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	for _, q := range f.Held {
 		st.Asks = append(st.Asks, asks{Run: q.Run, Effect: q.Effect, Text: q.Question, Since: q.Since})
 	}
-	st.Warnings = append(f.Warnings, f.Letters.Warnings...)
+	st.Warnings = f.Warnings
 	st.DeadLetters = f.Letters.All()
 	st.State, st.Why = f.Explain()
 	st.Troubles = f.Troubles()

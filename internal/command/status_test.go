@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -23,9 +24,10 @@ func TestStatusOfWhatIsNotCounted(t *testing.T) {
 	s.in(func(tx *inbox.Tx) error { tx.In("s").NoteUncounted(cause); return nil })
 	says1 := `limits are set, and since .* not all that session s spends is counted, so limits of dollars and tokens may not hold: ` + cause
 	out, _ := says(t, s.box, "status")
-	assert.Regexp(t, `(?m)^note +`+says1, out)
+	assert.Regexp(t, `(?m)^trouble +`+says1, out)
+	assert.Equal(t, 1, strings.Count(out, "not all that session s spends"), "once")
 	out, _ = says(t, s.box, "status", "--json")
-	assert.Regexp(t, `"warnings":\[".*not all that session s spends is counted`, out)
+	assert.Regexp(t, `"troubles":\[.*"kind":"not-counted".*not all that session s spends is counted`, out)
 	out, _ = says(t, s.box, "log")
 	assert.Contains(t, out, "not counted")
 	examined := func() string {

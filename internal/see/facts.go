@@ -66,7 +66,7 @@ type Queue struct {
 	Streak       int                // how many failures in a row led to the last back-off
 	SelfEnqueued inbox.SelfEnqueued // what agents sent into the inbox while they worked on an entry
 	EverAsked    bool               // a session's hook has worked on this inbox before
-	// Warnings are sentences about what the next commit will repair, and about limits that do not hold.
+	// Warnings are sentences about what the next commit will repair, and what cannot be read.
 	Warnings []string
 }
 

@@ -51,14 +51,13 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 	}
 	f.Held, f.Still = Questions(box, !f.Works() && f.Paused == nil && f.Backoff == nil), StandsStill(f)
 	f.outcomes = [2]disk.Info{fileState(box.DeadLetterPath()), fileState(box.ResultsPath())}
+	var err error
 	if last.outcomes == f.outcomes && last.Letters.Open != nil {
 		f.Letters = last.Letters // to count them, both files must be read
-		return f
-	}
-	var err error
-	if f.Letters, err = outcomes.CountLetters(box); err != nil {
+	} else if f.Letters, err = outcomes.CountLetters(box); err != nil {
 		f.Letters.Warnings = append(f.Letters.Warnings, err.Error())
 	}
+	f.Warnings = append(f.Warnings, f.Letters.Warnings...)
 	return f
 }
 
@@ -207,11 +206,7 @@ func survey(box *inbox.Inbox, v *inbox.View, f *Facts) (err error) {
 		}
 	}
 	for _, of := range keepError(v.Sessions())(&err) {
-		s := Session{Session: of, Life: of.Life()}
-		f.Sessions = append(f.Sessions, s)
-		if sentence := s.NotCounted(); sentence != "" {
-			f.Warnings = append(f.Warnings, sentence)
-		}
+		f.Sessions = append(f.Sessions, Session{Session: of, Life: of.Life()})
 	}
 	if w := keepError(v.Waiter())(&err); w != nil {
 		f.Waiter = &Waiter{Waiter: *w, Life: w.Life()}

@@ -128,9 +128,11 @@ func (f Facts) questions() (all []Trouble) {
 		if s.IsAsking() {
 			all = append(all, f.asked(s))
 		}
-		if sentence := s.NotCounted(); sentence != "" {
-			t := f.trouble(KindUncounted, s.Uncounted.At, Key(s.ID, s.Uncounted.Text))
-			t.Reason, t.Text, t.Session = "not counted", sentence, s.ID
+		if of := s.Uncounted; of != nil && s.isRunning() {
+			t := f.trouble(KindUncounted, of.At, Key(s.ID, of.Text))
+			t.Reason, t.Session = "not counted", s.ID
+			t.Text = words.Line(fmt.Sprintf("limits are set, and since %s not all that session %s spends is counted, so limits of dollars and tokens may not hold: %s",
+				words.Stamp(of.At), words.Short(s.ID), of.Text))
 			all = append(all, t)
 		}
 	}

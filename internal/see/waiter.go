@@ -102,15 +102,6 @@ func (f Facts) asking() (State, string) {
 	return Person, sentence
 }
 
-// NotCounted returns why the spending of a running session cannot be compared with its limits, or "".
-func (s *Session) NotCounted() string {
-	if s.Uncounted == nil || !s.isRunning() {
-		return ""
-	}
-	return words.Line(fmt.Sprintf("limits are set, and since %s not all that session %s spends is counted, so limits of dollars and tokens may not hold: %s",
-		words.Stamp(s.Uncounted.At), words.Short(s.ID), s.Uncounted.Text))
-}
-
 func (f Facts) backingOff() (State, string) {
 	b := f.Backoff
 	if b == nil {

@@ -387,7 +387,7 @@ func reason(b *Board, now Inbox, paint layout.Palette) []string {
 		}
 		lines = append(lines, paint.Paint(layout.Yellow, sentence(text, width, 1)[0]))
 	}
-	for _, note := range now.Notes {
+	for _, note := range now.Warnings {
 		lines = append(lines, sentence("note: "+note, width, 1)...)
 	}
 	return lines[:min(len(lines), most)]

@@ -40,7 +40,8 @@ func full(text string, inboxes int) *Board {
 			},
 			Held:    []see.Question{{Run: text, Effect: text, Question: text, Dir: text, Since: before}},
 			Letters: letters(i),
-		}, Notes: []string{text}, Seen: 1}
+		}, Seen: 1}
+		now.Warnings = []string{text}
 		now.State, now.Why = now.Explain()
 		all = append(all, now)
 	}

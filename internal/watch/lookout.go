@@ -189,7 +189,6 @@ type Inbox struct {
 	Troubles []see.Trouble
 	Today    price.Amount // spent since midnight, as far as the client reported it
 	Seen     int64        // changes whenever anything about the inbox does
-	Notes    []string
 }
 
 // Path returns the path of the inbox.
@@ -214,7 +213,7 @@ func (i *Inbox) look(path string, at time.Time, facts func(*inbox.Inbox) see.Fac
 		i.Head.Since = was.Since // an earlier look saw it wait
 	}
 	i.State, i.Why = i.Explain()
-	i.Troubles, i.Notes = i.Facts.Troubles(), slices.Concat(i.Warnings, i.Letters.Warnings)
+	i.Troubles = i.Facts.Troubles()
 	if i.Today = (price.Amount{}); i.Unreadable == nil {
 		if spent, err := i.Spent(); err == nil {
 			i.Today = spent.Today()

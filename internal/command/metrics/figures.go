@@ -152,7 +152,7 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 	for reason, n := range now.Letters.Open {
 		f.DeadLetters[reason] = int64(n)
 	}
-	f.Warnings = now.Letters.Warnings
+	f.Warnings = now.Warnings
 	return f, err
 }
 
