@@ -19,6 +19,8 @@ const (
 	ExitOK           = 0
 	ExitError        = 1
 	ExitDeadLettered = 3   // the entry was set aside
+	ExitLater        = 75  // EX_TEMPFAIL of sysexits(3): the cause passes by itself
+	ExitPerson       = 78  // EX_CONFIG: a person must act first
 	ExitTimedOut     = 124 // as in timeout(1)
 )
 

@@ -32,8 +32,6 @@ type askFlags struct {
 	noSession bool
 }
 
-const exitLater, exitSetUp = 75, 78 // as in heartbeat-launch: it passes by itself; somebody has to set something up first
-
 var askVerb = cli.Verb{
 	Name:  "ask",
 	Args:  "[TEXT | -] [-- CLIENT-FLAG...]",
@@ -94,7 +92,7 @@ heartbeat ask --max-cost 2 "is the release ready?" -- --allowedTools=Read`,
 // worker returns what runs the sessions, nil for --no-session, and reports missing requirements before a send.
 func (o *askFlags) worker(command []string) (*askWorker, error) {
 	if _, err := disk.StatDir(o.project); err != nil {
-		return nil, cli.Status(exitSetUp, fmt.Errorf("there is no folder %s", words.Line(o.project)))
+		return nil, cli.Status(cli.ExitPerson, fmt.Errorf("there is no folder %s", words.Line(o.project)))
 	}
 	if o.noSession {
 		return nil, nil
@@ -103,11 +101,11 @@ func (o *askFlags) worker(command []string) (*askWorker, error) {
 		command = append([]string{"claude"}, command...)
 	}
 	if _, err := exec.LookPath(command[0]); err != nil {
-		return nil, cli.Status(exitSetUp, fmt.Errorf("%s is not on the PATH", words.Line(command[0])))
+		return nil, cli.Status(cli.ExitPerson, fmt.Errorf("%s is not on the PATH", words.Line(command[0])))
 	}
 	for _, name := range []string{"heartbeat-stop", "heartbeat-launch"} {
 		if _, err := cli.Beside(name); err != nil {
-			return nil, cli.Status(exitSetUp, err)
+			return nil, cli.Status(cli.ExitPerson, err)
 		}
 	}
 	return &askWorker{client: withPrompt(command), project: o.project, settings: o.settings}, nil
@@ -168,9 +166,9 @@ func (o *askFlags) ask(f *pflag.FlagSet, args []string, w *askWorker, s cli.Stre
 // asLauncher gives what keeps a prompt from being sent the exit status with which a launcher ends for it.
 func asLauncher(err error) error {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
-		return cli.Status(exitSetUp, err)
+		return cli.Status(cli.ExitPerson, err)
 	} else if supervise.ReasonOf(err) != supervise.SetUp {
-		return cli.Status(exitLater, err)
+		return cli.Status(cli.ExitLater, err)
 	}
 	return err
 }
@@ -186,7 +184,7 @@ func (o *askFlags) conclude(box *inbox.Inbox, now *waited, err error, w *askWork
 	case errors.Is(err, errNobodyTook):
 		now.Outcome, now.Found = outcomeUnknown, whereIs(box, now.ID)
 		status := cli.ExitError
-		if s := w.report.Exit; s == exitSetUp || s == exitLater { // the launcher's own words tell who must act
+		if s := w.report.Exit; s == cli.ExitPerson || s == cli.ExitLater { // the launcher's own words tell who must act
 			status = s
 		}
 		return cli.Status(status, fmt.Errorf("no session came to %s%s: %s", id, w.lastWords(), whyOf(box, w)))

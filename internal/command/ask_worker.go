@@ -143,7 +143,7 @@ func (w *askWorker) launch(ctx context.Context, box *inbox.Inbox, mine inbox.Rec
 	}
 	dir, err := os.MkdirTemp("", "heartbeat-ask-")
 	if err != nil {
-		return cli.Status(exitLater, fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR, and run it again", err))
+		return cli.Status(cli.ExitLater, fmt.Errorf("ask: make a folder for the launcher's report: %w: make room there, or set TMPDIR, and run it again", err))
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // only this user can write there
 	report := filepath.Join(dir, "report.json")
@@ -160,7 +160,7 @@ func (w *askWorker) launch(ctx context.Context, box *inbox.Inbox, mine inbox.Rec
 		if ctx.Err() != nil {
 			return nil // nothing was to be started any more
 		}
-		return cli.Status(exitLater, fmt.Errorf("ask: start %s: %w: run it again", program, err))
+		return cli.Status(cli.ExitLater, fmt.Errorf("ask: start %s: %w: run it again", program, err))
 	}
 	_ = cmd.Wait() // the report has the outcome, or if there was no room for it the status
 	w.report.Exit = cmd.ProcessState.ExitCode()

@@ -120,7 +120,7 @@ func (o *checkFlags) report(out check.Outcome, s cli.Streams) error {
 		status = cli.Status(cli.ExitError, fmt.Errorf("the %s", out))
 	case check.Unable:
 		c.Status, decides = inbox.CheckUnable, "the entry would stay in flight, and the check be run again"
-		status = cli.Status(exitLater, fmt.Errorf("the %s", out))
+		status = cli.Status(cli.ExitLater, fmt.Errorf("the %s", out))
 	}
 	text := fmt.Sprintf("%s: %s after %s: %s", c.Name, c.Status, words.Took(out.Took), decides)
 	if c.Tail != "" {

@@ -24,9 +24,6 @@ import (
 )
 
 const (
-	exitLater  = 75 // EX_TEMPFAIL of sysexits(3): a later start may succeed
-	exitConfig = 78 // EX_CONFIG: the configuration cannot be used
-
 	configTimeout = time.Minute     // how long a config may take to arrive
 	upTimeout     = 2 * time.Minute // how long a session may take to start
 	// hostVerb is the hidden verb of the process that hosts a session. The session's ID follows it
@@ -102,9 +99,9 @@ func (o *order) host(started func(session.Up)) (err error) {
 		return err
 	}
 	why := cmp.Or(outcome.Error, "the session has ended before its client was started: "+string(outcome.State))
-	status := exitConfig
+	status := cli.ExitPerson
 	if session.Passes(outcome.Broken) {
-		status = exitLater
+		status = cli.ExitLater
 	}
 	return &refusal{Why: why, SessionID: o.Config.SessionID, Status: status}
 }
@@ -170,10 +167,10 @@ func (o *order) refusal(err error) *refusal {
 	}
 	r := &refusal{Why: err.Error(), SessionID: o.Config.SessionID, Status: cli.ExitError}
 	if p, is := errors.AsType[*config.Problem](err); is {
-		r.Path, r.Status = p.Path, exitConfig
+		r.Path, r.Status = p.Path, cli.ExitPerson
 	}
 	if session.Passes(err) {
-		r.Status = exitLater
+		r.Status = cli.ExitLater
 	}
 	return r
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/internal/cli"
 	"heartbeat/internal/see"
 	"heartbeat/internal/supervise"
 )
@@ -22,28 +23,28 @@ func TestWorthMail(t *testing.T) {
 	report := func(exit int, reason supervise.Reason, detail string, sessions int) *supervise.Report {
 		return &supervise.Report{Inbox: inbox, Exit: exit, Reason: reason, Detail: detail, Sessions: sessions, SessionIDs: make([]string, sessions)}
 	}
-	bill := report(exitPerson, supervise.Refused, "unknown: API Error: 402", 0)
+	bill := report(cli.ExitPerson, supervise.Refused, "unknown: API Error: 402", 0)
 	assert.True(t, worthMail(bill, now))
 	assert.False(t, worthMail(bill, now.Add(time.Hour)))
-	assert.False(t, worthMail(report(exitWorkLeft, supervise.Busy, "", 0), now.Add(time.Hour)))
+	assert.False(t, worthMail(report(cli.ExitLater, supervise.Busy, "", 0), now.Add(time.Hour)))
 	assert.False(t, worthMail(bill, now.Add(23*time.Hour)))
 	assert.True(t, worthMail(bill, now.Add(24*time.Hour)))
-	assert.True(t, worthMail(report(exitPerson, supervise.Authentication, "401", 0), now), "another matter")
-	assert.False(t, worthMail(report(exitPerson, supervise.Authentication, "401", 0), now.Add(time.Minute)))
-	assert.True(t, worthMail(report(exitPerson, supervise.Authentication, "401", 1), now), "a session met it anew")
-	untrusted := report(exitPerson, supervise.SetUp, "not trusted", 0)
+	assert.True(t, worthMail(report(cli.ExitPerson, supervise.Authentication, "401", 0), now), "another matter")
+	assert.False(t, worthMail(report(cli.ExitPerson, supervise.Authentication, "401", 0), now.Add(time.Minute)))
+	assert.True(t, worthMail(report(cli.ExitPerson, supervise.Authentication, "401", 1), now), "a session met it anew")
+	untrusted := report(cli.ExitPerson, supervise.SetUp, "not trusted", 0)
 	untrusted.Sessions = 1
 	assert.True(t, worthMail(untrusted, now))
 	assert.False(t, worthMail(untrusted, now.Add(time.Minute)))
 	untrusted.DeadLettered = 1
 	assert.True(t, worthMail(untrusted, now.Add(time.Minute)), "it set something aside")
-	assert.False(t, worthMail(report(exitOK, supervise.Drained, "", 1), now))
-	assert.True(t, worthMail(report(exitPerson, supervise.Authentication, "401", 0), now), "it was solved meanwhile")
+	assert.False(t, worthMail(report(cli.ExitOK, supervise.Drained, "", 1), now))
+	assert.True(t, worthMail(report(cli.ExitPerson, supervise.Authentication, "401", 0), now), "it was solved meanwhile")
 
-	assert.False(t, worthMail(report(exitWorkLeft, supervise.Paused, "", 0), now))
+	assert.False(t, worthMail(report(cli.ExitLater, supervise.Paused, "", 0), now))
 	for _, r := range []*supervise.Report{
-		report(exitWorkLeft, supervise.Exhausted, "", 1), report(exitWorkLeft, supervise.RunStuck, "", 0), report(exitDeadLettered, supervise.Drained, "", 1),
-		report(exitWorkLeft, supervise.Trouble, "", 0), report(exitTimedOut, supervise.TimedOut, "", 1), report(143, supervise.Signalled, "", 0),
+		report(cli.ExitLater, supervise.Exhausted, "", 1), report(cli.ExitLater, supervise.RunStuck, "", 0), report(cli.ExitDeadLettered, supervise.Drained, "", 1),
+		report(cli.ExitLater, supervise.Trouble, "", 0), report(cli.ExitTimedOut, supervise.TimedOut, "", 1), report(143, supervise.Signalled, "", 0),
 	} {
 		assert.True(t, worthMail(r, now), r.Reason)
 	}
@@ -53,7 +54,7 @@ func TestWorthMail(t *testing.T) {
 func TestWorthMailWithoutMemory(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, os.Mkdir(filepath.Join(dir, ".launch-told"), 0o700))
-	bill := &supervise.Report{Inbox: filepath.Join(dir, "inbox.jsonl"), Exit: exitPerson, Detail: "402"}
+	bill := &supervise.Report{Inbox: filepath.Join(dir, "inbox.jsonl"), Exit: cli.ExitPerson, Detail: "402"}
 	for range 3 {
 		assert.True(t, worthMail(bill, time.Now()))
 	}

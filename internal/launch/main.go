@@ -31,7 +31,7 @@ func Main() {
 	consumer.Serve()
 	if !canOpen(fewest) {
 		_, _ = os.Stderr.WriteString(CommandName + ": this process may open too few files to begin: raise its limit (ulimit -n)\n")
-		os.Exit(exitWorkLeft)
+		os.Exit(cli.ExitLater)
 	}
 	os.Exit(launch(os.Args[1:], streams{os.Stdin, os.Stdout, os.Stderr}))
 }
@@ -61,7 +61,7 @@ func launch(args []string, s streams) (status int) {
 	defer func() {
 		if p := recover(); p != nil {
 			m.say("internal error: %v: please report it with this:\n%s", p, debug.Stack())
-			status = exitError
+			status = cli.ExitError
 		}
 	}()
 	if len(args) == 1 && args[0] == "help" {
@@ -82,7 +82,7 @@ func launch(args []string, s streams) (status int) {
 	}
 	if err != nil {
 		m.say("%v (see %s --help)", err, CommandName)
-		return exitError
+		return cli.ExitError
 	}
 	f.work.Terminal.Console = console
 	return (&launcher{flags: f, streams: s, messages: m}).run(taken)
@@ -91,7 +91,7 @@ func launch(args []string, s streams) (status int) {
 func show(m *messages, out io.Writer, text string) int {
 	if _, err := io.WriteString(out, text); err != nil {
 		m.say("print it: %v", err)
-		return exitError
+		return cli.ExitError
 	}
-	return exitOK
+	return cli.ExitOK
 }

@@ -21,19 +21,11 @@ import (
 	"heartbeat/internal/words"
 )
 
-// Exit statuses. Any other is the command's own.
+// Exit statuses of a command alone, besides its own and those of package cli.
 const (
-	exitOK        = 0
-	exitError     = 1
-	exitTimedOut  = 124 // as timeout(1) does
 	exitGaveUp    = 125
 	exitCannotRun = 126 // as a shell does
 	exitNotFound  = 127
-
-	// For work on an inbox. The last two are from sysexits(3).
-	exitDeadLettered = 3
-	exitWorkLeft     = 75 // EX_TEMPFAIL: start the launcher again later
-	exitPerson       = 78 // EX_CONFIG: a person has to act
 )
 
 func statusOfError(err error) int {
@@ -43,17 +35,17 @@ func statusOfError(err error) int {
 	case errors.Is(err, terminal.ErrCannotRun):
 		return exitCannotRun
 	}
-	return exitError
+	return cli.ExitError
 }
 
 func statusOfOutcome(o terminal.Outcome) int {
 	switch {
 	case o.Cause == terminal.TimedOut:
-		return exitTimedOut
+		return cli.ExitTimedOut
 	case o.Cause == terminal.GaveUp:
 		return exitGaveUp
 	case o.Cause == terminal.Asked:
-		return exitOK
+		return cli.ExitOK
 	case o.Cause == terminal.Signalled:
 		return 128 + int(o.Signal)
 	case o.Status.Signaled():
@@ -63,21 +55,18 @@ func statusOfOutcome(o terminal.Outcome) int {
 }
 
 func statusOfReport(r *supervise.Report) int {
+	status := r.Reason.Status()
 	switch {
-	case r.Reason == supervise.Stopped:
-		return exitOK
 	case r.Reason == supervise.Signalled:
 		return 128 + int(r.Signal)
-	case r.Reason == supervise.TimedOut:
-		return exitTimedOut
-	case r.Reason.NeedsPerson():
-		return exitPerson
-	case !slices.Contains([]supervise.Reason{supervise.Drained, supervise.Quit}, r.Reason) || r.Queued > 0:
-		return exitWorkLeft
+	case r.Reason == supervise.Stopped || status != cli.ExitOK:
+		return status
+	case r.Queued > 0:
+		return cli.ExitLater
 	case r.DeadLettered > 0:
-		return exitDeadLettered
+		return cli.ExitDeadLettered
 	}
-	return exitOK
+	return status
 }
 
 // reportFile is the file that --report writes, "" for none, [toStdout] for stdout.
@@ -166,7 +155,7 @@ func (m *mail) send(to io.Writer) {
 func worthMail(r *supervise.Report, now time.Time) bool {
 	told := filepath.Join(filepath.Dir(r.Inbox), ".launch-told") // the text reported last; its mtime says when
 	switch r.Exit {
-	case exitOK:
+	case cli.ExitOK:
 		if r.Reason == supervise.Stopped {
 			return r.DeadLettered > 0
 		}
@@ -175,9 +164,9 @@ func worthMail(r *supervise.Report, now time.Time) bool {
 		}
 		_ = disk.Remove(told) // the same text is news when it returns
 		return false
-	case exitWorkLeft:
+	case cli.ExitLater:
 		return slices.Contains([]supervise.Reason{supervise.Exhausted, supervise.RunStuck, supervise.Full, supervise.Trouble}, r.Reason)
-	case exitPerson:
+	case cli.ExitPerson:
 		news := isNews(told, string(r.Reason)+": "+r.Detail, now)
 		anew := r.Reason != supervise.SetUp && len(r.SessionIDs) > 0 // it had been solved, since a session started
 		return news || anew || r.DeadLettered > 0

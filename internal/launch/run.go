@@ -45,7 +45,7 @@ func (l *launcher) run(taken *signals.Caught) int {
 	}
 	if err != nil {
 		m.say("%v", err)
-		return exitError
+		return cli.ExitError
 	}
 	if withoutCI && l.output != showMail { // not worth a mail
 		m.say("CI is taken out of the command's environment, since it says that nobody is at the terminal (--env CI keeps it)")

@@ -14,6 +14,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/supervise/sharing"
 	"heartbeat/internal/supervise/terminal"
@@ -55,6 +56,7 @@ func TestErrorsAreSorted(t *testing.T) {
 	} {
 		r, _ := suffering(t, Persist)
 		assert.Equal(t, c.first, r.classify(c.err), name)
+		assert.Equal(t, map[bool]int{true: cli.ExitPerson, false: cli.ExitLater}[c.first == SetUp], ReasonOf(c.err).Status(), name)
 		r.report.SessionIDs = append(r.report.SessionIDs, "s")
 		assert.Equal(t, c.later, r.classify(c.err), name)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claim"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/notify"
 	"heartbeat/internal/supervise/client"
@@ -61,7 +62,7 @@ const hasEnded = "has ended"
 
 // lastWords returns the sign that the launcher leaves for later status queries: why it gave up.
 func (e *ending) lastWords() string {
-	if e.reason.NeedsPerson() || e.reason.isPassing() {
+	if e.reason.needsPerson() || e.reason.isPassing() {
 		return hasEnded + ": " + string(e.reason) + ": " + e.detail
 	}
 	return hasEnded
@@ -86,7 +87,7 @@ func LeaveWhy(path string, reason Reason, err error) {
 // notifyEnd notifies a person of what the last session left and why the work ends. People are notified
 // anyway of pauses and of questions of runs, which are on disk.
 func (r *run) notifyEnd(e *ending) {
-	if !e.shown && (e.reason.NeedsPerson() || e.reason.isPassing() || e.reason == RunStuck) {
+	if !e.shown && (e.reason.needsPerson() || e.reason.isPassing() || e.reason == RunStuck) {
 		r.notifier.Say(notify.Words{Reason: string(e.reason), Sentence: "heartbeat-launch has given up: " + string(e.reason) + ": " + e.detail})
 	}
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
@@ -96,11 +97,20 @@ func (r *run) notifyEnd(e *ending) {
 	r.notifier.Stop(ctx)
 }
 
-// NeedsPerson reports whether a person has to act before work can continue. Other reasons that leave
-// work may be gone at the next try.
-func (r Reason) NeedsPerson() bool {
-	return slices.Contains([]Reason{SetUp, Authentication, Refused}, r)
+// Status is the exit status of a launcher that ends for this reason with nothing left to report. A signal has another.
+func (r Reason) Status() int {
+	switch r {
+	case Drained, Quit, Stopped:
+		return cli.ExitOK
+	case TimedOut:
+		return cli.ExitTimedOut
+	case SetUp, Authentication, Refused:
+		return cli.ExitPerson
+	}
+	return cli.ExitLater
 }
+
+func (r Reason) needsPerson() bool { return r.Status() == cli.ExitPerson }
 
 // isPassing reports whether the reason keeps sessions from working and goes away by itself.
 func (r Reason) isPassing() bool {
@@ -164,7 +174,7 @@ const notifyAfter = time.Minute
 
 // mustNotify reports whether to notify a person of why, at most once.
 func (t *trouble) mustNotify(why Reason, now time.Time) bool {
-	if slices.Contains(t.notified, why) || !why.NeedsPerson() && now.Sub(t.since) < notifyAfter {
+	if slices.Contains(t.notified, why) || !why.needsPerson() && now.Sub(t.since) < notifyAfter {
 		return false
 	}
 	t.notified = append(t.notified, why)
@@ -174,7 +184,7 @@ func (t *trouble) mustNotify(why Reason, now time.Time) bool {
 // shouldRetry reports whether to retry after e. In Drain mode a reason that needs a person ends the work, and so do
 // too many tries. In Persist mode only such a reason does, before any session has worked.
 func (r *run) shouldRetry(e *ending) bool {
-	person := e.reason.NeedsPerson()
+	person := e.reason.needsPerson()
 	switch {
 	case r.stop.asked.Err() != nil || !person && !e.reason.isPassing():
 		return false

@@ -40,8 +40,6 @@ const (
 	drainOnTerm = "TERM"
 	maxSlots    = 100 // far fewer than a ledger holds
 	maxName     = 256 // bytes
-	// statusSetUp is the exit status where sessions cannot be run, as in heartbeat-launch.
-	statusSetUp = 78
 )
 
 func agentVerb() cli.Verb {
@@ -145,7 +143,7 @@ func (o *agent) run() (err error) {
 		// Take no message for a command that is not in PATH. A path may be relative to another folder.
 		if name := o.Command[0]; !strings.Contains(name, "/") {
 			if _, err := exec.LookPath(name); err != nil {
-				return cli.Status(statusSetUp, fmt.Errorf("the command of sessions, %q, is in no directory of PATH: name one that is there behind --", name))
+				return cli.Status(cli.ExitPerson, fmt.Errorf("the command of sessions, %q, is in no directory of PATH: name one that is there behind --", name))
 			}
 		}
 		if o.Launcher, err = cli.Beside("heartbeat-launch"); err != nil {

@@ -18,8 +18,6 @@ import (
 
 // Exit statuses of heartbeat-launch that another launcher would repeat.
 const (
-	statusUsage     = 1
-	statusPerson    = 78 // unless a launcher has worked before, or the inbox waits for that person
 	statusCannotRun = 126
 	statusNotFound  = 127
 )
@@ -126,16 +124,15 @@ func (a *Agent) childEnded(err error) {
 		return
 	}
 	switch status {
-	case statusUsage, statusCannotRun, statusNotFound:
+	case cli.ExitError, statusCannotRun, statusNotFound:
 		a.end(cannotRun(status))
 		return
-	case statusPerson:
-		// The person who fixes that also resumes a paused inbox.
+	case cli.ExitPerson: // unless a launcher has worked before. The person who fixes that also resumes a paused inbox.
 		if !a.proven && see.Glance(context.Background(), a.box, nil).Paused == nil {
 			a.end(cannotRun(status))
 			return
 		}
-	case 0, 3:
+	case cli.ExitOK, cli.ExitDeadLettered:
 		a.proven = true
 		if f := see.Glance(context.Background(), a.box, nil); !hasWork(&f) {
 			return

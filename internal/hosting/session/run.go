@@ -13,11 +13,11 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	inboxclaim "heartbeat/internal/claim"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/hosting/folder"
 	"heartbeat/internal/hosting/store"
-	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/signals"
+	"heartbeat/internal/supervise"
 )
 
 // Run hosts a session until its end, and reports the end. The error is why the session could not begin, a
@@ -107,9 +107,9 @@ func step(name string) {
 // laterError means that the session's inbox delivers nothing yet, until a time or while somebody else has it.
 type laterError struct{ error }
 
-// Passes reports whether an error of [Run] goes away by itself, so that the session can be started later.
+// Passes reports whether an error of [Run] goes away by itself, as for a launcher, so that the session can be started later.
 func Passes(err error) bool {
-	return errors.As(err, new(*laterError)) || errors.As(err, new(inboxclaim.BusyError)) || machine.Passes(err) || store.Passes(err)
+	return errors.As(err, new(*laterError)) || store.Passes(err) || supervise.ReasonOf(err).Status() == cli.ExitLater
 }
 
 const byWarm = "heartbeat-host cancel --warm"
