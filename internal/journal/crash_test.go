@@ -120,6 +120,17 @@ func TestACommitSurvives(t *testing.T) {
 	})
 }
 
+// A disk that refuses the commit and its undoing for one cause is told of once.
+func TestAnUncertainCommitSaysWhyOnce(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, os.WriteFile(filepath.Join(dir, queueFileName), []byte(waiting), 0o600))
+	require.NoError(t, commitToEach(dir))
+	defer crash.Observe(t, crash.FailFrom(1, unix.EIO, disk.OpWrite))()
+	err := commitToEach(dir)
+	require.ErrorIs(t, err, ErrUncertain)
+	assert.EqualError(t, err, "commit uncertain: write "+filepath.Join(dir, JournalName)+": input/output error")
+}
+
 // content is a file's content, empty where it does not exist.
 func content(t *testing.T, dir, name string) string {
 	b, err := os.ReadFile(filepath.Join(dir, name))

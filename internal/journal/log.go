@@ -212,14 +212,17 @@ func (j *log) commit(path string, body []byte) error {
 	if err == nil && first {
 		err = disk.SyncDir(filepath.Dir(path))
 	}
-	if err != nil {
-		if undo := j.undo(len(content)); undo != nil {
-			err = fmt.Errorf("%w: %w", ErrUncertain, errors.Join(err, undo))
-		}
-		return fmt.Errorf("commit: %w", err)
+	if err == nil {
+		j.end += int64(len(l))
+		return nil
 	}
-	j.end += int64(len(l))
-	return nil
+	switch undo := j.undo(len(content)); {
+	case undo == nil:
+		return fmt.Errorf("commit: %w", err)
+	case undo.Error() != err.Error():
+		err = errors.Join(err, undo)
+	}
+	return fmt.Errorf("%w: %w", ErrUncertain, err)
 }
 
 // undo takes back a record that was not synced.

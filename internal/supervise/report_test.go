@@ -1,10 +1,12 @@
 package supervise
 
 import (
+	"path/filepath"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
 	"heartbeat/internal/machine/signals"
@@ -43,6 +45,16 @@ func TestNothingIsLeft(t *testing.T) {
 	r.conclude(&e)
 	assert.Equal(t, ending{reason: Drained}, e)
 	assert.Regexp(t, "^2 answered", r.report.figures())
+
+	tx, err := box.Begin(t.Context())
+	require.NoError(t, err)
+	locked := "lock inbox " + box.Path() + ": lock " + filepath.Join(box.Dir(), inbox.LockName) + ": held by another process"
+	r.box, err = inbox.Open(box.Path(), inbox.Options{LockWait: time.Nanosecond})
+	require.NoError(t, err)
+	busy := ending{reason: Trouble, detail: locked}
+	r.conclude(&busy)
+	assert.Equal(t, locked, busy.detail, "what ended the work keeps it from being settled, too")
+	require.NoError(t, tx.Close())
 
 	r.before = inbox.Totals{Answered: 7, Dropped: 1}
 	r.conclude(&e)

@@ -205,7 +205,7 @@ func (r *run) conclude(e *ending) {
 	ctx, cancel := r.Terminal.Signals.Hurry(r.Terminal.Grace)
 	defer cancel()
 	_, unsettled := r.settle(ctx)
-	if unsettled != nil {
+	if unsettled != nil && !strings.Contains(e.detail, unsettled.Error()) { // it may be what ended the work
 		e.detail = strings.TrimPrefix(e.detail+"; "+unsettled.Error(), "; ")
 	}
 	r.follow.poll()
