@@ -1,7 +1,6 @@
 package doctor
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -12,14 +11,12 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/see"
+	"heartbeat/internal/testing/script"
 )
 
 // A file system that its errors made read-only refuses writers, and may look writable to everybody else. No state file
 // is to be taken away for that.
 func TestReadOnlyByErrors(t *testing.T) {
-	if os.Geteuid() != 0 {
-		t.Skip("only root mounts")
-	}
 	dir := t.TempDir()
 	box, err := inbox.Open(filepath.Join(dir, "inbox.jsonl"), inbox.Options{})
 	require.NoError(t, err)
@@ -27,12 +24,7 @@ func TestReadOnlyByErrors(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, tx.Close())
 	for _, name := range []string{".inbox-lock", ".inbox-journal"} {
-		path := filepath.Join(dir, name)
-		if err := unix.Mount(path, path, "", unix.MS_BIND, ""); err != nil {
-			t.Skipf("no file may be mounted here: %v", err)
-		}
-		t.Cleanup(func() { assert.NoError(t, unix.Unmount(path, unix.MNT_DETACH)) })
-		require.NoError(t, unix.Mount("", path, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, ""))
+		script.ReadOnly(t, filepath.Join(dir, name))
 	}
 
 	assert.ErrorIs(t, disk.MayWrite(dir, ".inbox-lock"), unix.EROFS)
