@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"heartbeat/internal/machine/guardian"
 )
 
@@ -25,7 +27,7 @@ type Options struct {
 	// MemoryMax limits the data of each of its processes (RLIMIT_DATA of setrlimit(2)), in bytes, rounded
 	// down to KiB; 0 is no limit. With a limit, ps shows the path as the program's name.
 	MemoryMax int64
-	Spare     int // the guardian, a child of this process that is not the client's; 0 for none
+	Guard     int // the pid of this process's guardian, 0 for none
 }
 
 type Exit struct {
@@ -38,30 +40,20 @@ const drain = 2 * time.Second
 
 // Process is a running client. It leads its own session and process group.
 type Process struct {
-	PID    int
-	mark   string
-	spared int
-
+	*guardian.Family
+	mark     string
 	stdout   *os.File
-	ended    chan struct{}
-	swept    chan struct{} // closed once nothing of the client is left
-	reaped   chan struct{} // closed once reap has returned
-	stopReap func()
-	exit     Exit
 	copied   sync.WaitGroup
 	inputErr error // of writing its input, once copied is done
-
-	mu     sync.Mutex
-	family guardian.Ending
-	killAt *time.Timer // nil before End
-	killBy time.Time
 }
+
+// leftFor is how long the processes that the client has left behind have to end by themselves.
+const leftFor = 500 * time.Millisecond
 
 // shell limits its own memory and becomes the client.
 const shell = "/bin/sh"
 
-// Start starts the client. The kernel kills the client if this process dies. Orphans of what the client starts become
-// children of this process, which must not wait for children itself until [Process.EndRest] returns.
+// Start starts the client: see [guardian.Start].
 func Start(o Options) (*Process, error) {
 	ours, theirs, err := openPipes()
 	defer closeAll(theirs)
@@ -74,19 +66,16 @@ func Start(o Options) (*Process, error) {
 		fds = append(fds, f.Fd()) // makes the pipe blocking, as the client expects
 	}
 	stdin, stdout, stderr := ours[0], ours[1], ours[2]
-	p := &Process{mark: o.Mark, spared: o.Spare, stdout: stdout, ended: make(chan struct{}), swept: make(chan struct{}), reaped: make(chan struct{})}
-	p.stopReap = sync.OnceFunc(func() { close(p.swept); <-p.reaped })
+	p := &Process{mark: o.Mark, stdout: stdout}
 	path, command := o.Path, o.Command
 	if o.MemoryMax > 0 { // limiting this process meanwhile would not be safe
 		path, command = shell, slices.Concat([]string{shell, "-c", fmt.Sprintf(`ulimit -d %d && exec "$@"`, o.MemoryMax>>10), "heartbeat-limit", path}, command[1:])
 	}
 	attributes := &syscall.ProcAttr{Dir: o.Dir, Env: o.Env, Files: fds, Sys: &syscall.SysProcAttr{Setsid: true}}
-	guardian.Adopt()
-	if p.PID, err = guardian.Start(path, command, attributes, p.reap); err != nil {
+	if p.Family, err = guardian.Start(path, command, attributes, leftFor, o.Guard); err != nil {
 		closeAll(ours)
 		return nil, fmt.Errorf("start %s: %w", o.Path, guardian.WhyNot(err, o.Dir))
 	}
-	p.family.Leader = p.PID
 	p.copied.Go(func() {
 		_, p.inputErr = stdin.Write(o.Stdin) // the client may close its end at any time
 		_ = stdin.Close()                    // a pipe
@@ -95,7 +84,7 @@ func Start(o Options) (*Process, error) {
 		_, _ = io.Copy(o.Stderr, &output{f: stderr}) // ends at the deadline
 	})
 	go func() {
-		<-p.ended
+		<-p.Gone()
 		limit := time.Now().Add(drain)
 		_ = stdout.SetReadDeadline(limit) // pipes support deadlines
 		_ = stderr.SetReadDeadline(limit)
@@ -151,13 +140,25 @@ func (o *output) Read(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// Ended is closed once the client itself has ended.
-func (p *Process) Ended() <-chan struct{} { return p.ended }
+// EndRest returns once everything that the client left behind has ended, and how many of that it had to kill.
+func (p *Process) EndRest() (killed int) {
+	<-p.Over()
+	if _, stuck := p.Stuck(); stuck { // it may start processes faster than they are found one by one
+		killed = guardian.Kill(p.mark)
+	}
+	return killed + p.Killed()
+}
 
-// Exit returns how the client ended. Call it after Ended.
-func (p *Process) Exit() Exit { return p.exit }
+// Exit returns how the client ended. Call it after Gone.
+func (p *Process) Exit() Exit {
+	exit := Exit{Code: p.Status().ExitStatus()}
+	if p.Status().Signaled() {
+		exit.Signal = unix.SignalName(p.Status().Signal())
+	}
+	return exit
+}
 
-// Finish returns once the client's input and standard error were copied. Call it after Ended. The error means
+// Finish returns once the client's input and standard error were copied. Call it after Gone. The error means
 // that the client did not take its whole input.
 func (p *Process) Finish() error {
 	p.copied.Wait()

@@ -32,12 +32,15 @@ func start(t *testing.T, script string, change func(*process.Options)) *process.
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		p.End(0)
-		<-p.Ended()
+		<-p.Gone()
 		p.EndRest()
 		assert.Empty(t, guardian.Members(mark))
 	})
 	return p
 }
+
+// untilUp waits for a process that is to survive its request to end.
+const untilUp = "until [ -e up ]; do sleep 0.01; done; "
 
 func TestStreams(t *testing.T) {
 	var stderr bytes.Buffer
@@ -47,7 +50,7 @@ func TestStreams(t *testing.T) {
 	})
 	out, err := io.ReadAll(p.Stdout())
 	require.NoError(t, err)
-	<-p.Ended()
+	<-p.Gone()
 	require.NoError(t, p.Finish())
 	assert.Equal(t, input, string(out))
 	assert.Equal(t, "complaint\n", stderr.String())
@@ -60,7 +63,7 @@ func TestInputNotTaken(t *testing.T) {
 	p := start(t, "exec <&-; echo done", func(o *process.Options) { o.Stdin = make([]byte, 4<<20) })
 	out, err := io.ReadAll(p.Stdout())
 	require.NoError(t, err)
-	<-p.Ended()
+	<-p.Gone()
 	assert.ErrorContains(t, p.Finish(), "broken pipe")
 	assert.Equal(t, "done\n", string(out))
 	assert.Zero(t, p.Exit().Code)
@@ -68,19 +71,19 @@ func TestInputNotTaken(t *testing.T) {
 
 // Whoever holds the streams open after the client's end delays nothing.
 func TestGrandchildHoldsStreams(t *testing.T) {
-	p := start(t, "sleep 1000 & setsid sh -c 'trap \"\" TERM; while :; do sleep 1000; done' & echo out; exit 0", nil)
+	p := start(t, "sleep 1000 & setsid sh -c 'trap \"\" TERM; >up; while :; do sleep 1000; done' & "+untilUp+"echo out; exit 0", nil)
 	out, err := io.ReadAll(p.Stdout()) // hangs for 1000 s otherwise
 	require.NoError(t, err)
 	assert.Equal(t, "out\n", string(out))
-	<-p.Ended()
+	<-p.Gone()
 	_ = p.Finish() // there is no input
 	assert.Positive(t, p.EndRest())
 }
 
 // What the client wrote is read, however late this process comes to that.
 func TestLateReader(t *testing.T) {
-	p := start(t, "setsid sh -c 'trap \"\" TERM; while :; do sleep 1000; done' & echo out; exit 0", nil)
-	<-p.Ended()
+	p := start(t, "setsid sh -c 'trap \"\" TERM; >up; while :; do sleep 1000; done' & "+untilUp+"echo out; exit 0", nil)
+	<-p.Gone()
 	_ = p.Finish() // its other stream is over, and so is the time for this one
 	out, err := io.ReadAll(iotest.OneByteReader(p.Stdout()))
 	require.NoError(t, err)
@@ -94,7 +97,7 @@ func TestEnd(t *testing.T) {
 		_, err := p.Stdout().Read(make([]byte, 3))
 		require.NoError(t, err)
 		p.End(time.Hour)
-		<-p.Ended()
+		<-p.Gone()
 		assert.Equal(t, process.Exit{Code: 143}, p.Exit())
 	})
 	t.Run("in its sleep", func(t *testing.T) {
@@ -102,7 +105,7 @@ func TestEnd(t *testing.T) {
 		_, err := p.Stdout().Read(make([]byte, 3))
 		require.NoError(t, err)
 		p.End(time.Hour)
-		<-p.Ended()
+		<-p.Gone()
 		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGTERM"}, p.Exit())
 	})
 	t.Run("killed", func(t *testing.T) {
@@ -111,7 +114,7 @@ func TestEnd(t *testing.T) {
 		require.NoError(t, err)
 		p.End(time.Hour)
 		p.End(0) // the second request is in a hurry
-		<-p.Ended()
+		<-p.Gone()
 		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGKILL"}, p.Exit())
 	})
 	t.Run("asked again, which gives it no more time", func(t *testing.T) {
@@ -120,7 +123,7 @@ func TestEnd(t *testing.T) {
 		require.NoError(t, err)
 		p.End(100 * time.Millisecond)
 		p.End(time.Hour)
-		<-p.Ended()
+		<-p.Gone()
 		assert.Equal(t, process.Exit{Code: -1, Signal: "SIGKILL"}, p.Exit())
 	})
 }
@@ -132,10 +135,10 @@ func TestKillMeetsNoOther(t *testing.T) {
 		_, err := p.Stdout().Read(make([]byte, 3))
 		require.NoError(t, err)
 		p.End(0)
-		<-p.Ended()
+		<-p.Gone()
 		p.EndRest()
 		next := start(t, "sleep 0.2; exit 4", nil)
-		<-next.Ended()
+		<-next.Gone()
 		require.Equal(t, process.Exit{Code: 4}, next.Exit())
 		next.EndRest()
 	}
@@ -160,7 +163,7 @@ func TestMemoryMax(t *testing.T) {
 	p := start(t, `grep 'Max data size' /proc/self/limits; exit 5`, func(o *process.Options) { o.MemoryMax = 512 << 20 })
 	out, err := io.ReadAll(p.Stdout())
 	require.NoError(t, err)
-	<-p.Ended()
+	<-p.Gone()
 	assert.Regexp(t, `^Max data size +536870912 +536870912 `, string(out))
 	assert.Equal(t, 5, p.Exit().Code)
 }
@@ -168,11 +171,11 @@ func TestMemoryMax(t *testing.T) {
 // A process that left the session, lost its mark and whose parent died is found by its
 // adopter.
 func TestOrphanWithoutMark(t *testing.T) {
-	p := start(t, "(env -i setsid sh -c 'echo $$; exec >&- 2>&- <&-; while :; do sleep 1000; done' &)", nil)
+	p := start(t, "(env -i setsid sh -c 'trap \"\" TERM; echo $$; >up; exec >&- 2>&- <&-; while :; do sleep 1000; done' &); "+untilUp, nil)
 	var pid int
 	_, err := fmt.Fscan(p.Stdout(), &pid)
 	require.NoError(t, err)
-	<-p.Ended()
+	<-p.Gone()
 	require.NotZero(t, machine.ProcessStart(pid))
 	life := machine.WatchProcess(pid)
 	assert.Positive(t, p.EndRest())

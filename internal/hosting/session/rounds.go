@@ -128,7 +128,7 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 		Env: env, Mark: s.Mark, Stdin: []byte(prompt), Stderr: h.log, MemoryMax: h.MemoryMax,
 	}
 	if h.guard != nil {
-		o.Spare = h.guard.PID
+		o.Guard = h.guard.PID
 	}
 	p, err := process.Start(o)
 	if err != nil {
@@ -142,11 +142,11 @@ func (h *host) start(command []string, prompt string, n int) (*process.Process, 
 	}
 	step("started")
 	h.change(func(s *folder.State) {
-		s.Status, s.Client, s.Rounds = folder.Running, new(folder.ProcessOf(p.PID)), n
+		s.Status, s.Client, s.Rounds = folder.Running, new(folder.ProcessOf(p.Leader)), n
 		s.LastProgressAt = new(time.Now().UTC())
 		s.Exit, s.Ended, s.Result, s.ErrorText = nil, "", nil, ""
 	})
-	if err := h.queue.Started(context.Background(), p.PID); err != nil {
+	if err := h.queue.Started(context.Background(), p.Leader); err != nil {
 		h.log.linef("note who has the prompt: %v", err)
 	}
 	if n == 1 {
@@ -174,7 +174,7 @@ func environment(environ []string, given map[string]string) []string {
 
 // recordExit records how a client ended, once its processes are gone and its messages stored.
 func (h *host) recordExit(p *process.Process, w *watching) {
-	<-p.Ended()
+	<-p.Gone()
 	if killed := p.EndRest(); killed > 0 {
 		h.log.linef("%s that claude had left behind had to be killed", words.Count(killed, "process", "processes"))
 	}

@@ -56,7 +56,7 @@ func (h *host) watch(p *process.Process, deadline time.Time) *watching {
 	var exit <-chan time.Time
 	for {
 		select {
-		case <-p.Ended():
+		case <-p.Gone():
 			return w
 		case <-asked:
 			asked = nil

@@ -3,102 +3,10 @@ package guardian
 import (
 	"errors"
 	"fmt"
-	"os"
-	"runtime"
-	"slices"
 	"syscall"
 
 	"heartbeat/internal/machine"
 )
-
-// Start starts a program from its own thread and calls wait there with the program's pid. When wait
-// returns, or this process is killed, the kernel kills the program. See [DiesWithParent].
-func Start(path string, command []string, attr *syscall.ProcAttr, wait func(pid int)) (pid int, err error) {
-	DiesWithParent(attr.Sys)
-	started := make(chan struct{})
-	go func() {
-		runtime.LockOSThread() // never unlocked, so the thread ends with this goroutine
-		pid, err = syscall.ForkExec(path, command, attr)
-		child, failed := pid, err != nil // from here on the caller owns the results
-		close(started)
-		if !failed {
-			wait(child)
-		}
-	}()
-	<-started
-	return pid, err
-}
-
-// Reap reaps all children of this process, adopted ones too. A value from deaths means that children may have died.
-// Reap calls died for each dead child, and after each pass rest, with whether no child is left, until rest returns
-// false or done is closed.
-func Reap(deaths <-chan os.Signal, done <-chan struct{}, died func(pid int, status syscall.WaitStatus), rest func(none bool) (goOn bool)) {
-	for {
-		var status syscall.WaitStatus
-		switch pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, nil); {
-		case err == syscall.EINTR:
-			continue
-		case err == nil && pid != 0:
-			died(pid, status)
-			continue
-		case !rest(err != nil):
-			return
-		}
-		select {
-		case <-deaths:
-		case <-done:
-			return
-		}
-	}
-}
-
-// Family lists the living processes of the leader's process group (0 for none) and all descendants
-// of this process, except strangers and their descendants.
-func Family(leader int, strange func(pid int) bool) []machine.Entry {
-	return below(func(p machine.Entry) bool { return leader != 0 && p.Group == leader || p.Parent == os.Getpid() }, strange)
-}
-
-// Ending ends what a leader started: it asks the process group, then each remaining process, and at last kills
-// them all. The caller decides when, and lists what is left.
-type Ending struct {
-	Leader  int  // a process and its group
-	Gone    bool // the leader has ended
-	Killing bool // see [Ending.Kill]
-	asked   []int
-}
-
-// Ask asks the leader's group to end.
-func (e *Ending) Ask() { _ = SignalGroup(e.Leader, syscall.SIGTERM) } // fails if it has just ended
-
-// Kill kills the leader, and makes [Ending.Press] kill from now on.
-func (e *Ending) Kill() {
-	e.Killing = true
-	if !e.Gone {
-		_ = SignalGroup(e.Leader, syscall.SIGKILL) // works even if processes cannot be listed
-	}
-}
-
-// Press asks each remaining process once to end, or kills all.
-func (e *Ending) Press(left []machine.Entry) {
-	if e.Killing {
-		Slay(left)
-		return
-	}
-	for _, p := range left {
-		if !slices.Contains(e.asked, p.PID) {
-			e.asked = append(e.asked, p.PID)
-			_ = Send(p, syscall.SIGTERM) // fails if it has just ended
-		}
-	}
-}
-
-// Slay kills the processes and returns their number.
-func Slay(left []machine.Entry) int {
-	for _, p := range left {
-		_ = Send(p, syscall.SIGKILL) // fails if it has just ended
-	}
-	return len(left)
-}
 
 // below lists the living processes for which begins returns true, with their descendants, except strangers
 // and the strangers' descendants.

@@ -57,8 +57,9 @@ const filesVariable = "HEARTBEAT_GUARDED_FILES"
 func Kill(mark string) (killed int) {
 	end := time.Now().Add(searchFor)
 	for vain := 0; vain < searchesInVain && time.Now().Before(end); vain++ {
-		if found := Slay(freeze(mark)); found > 0 {
-			vain, killed = 0, killed+found
+		for _, p := range freeze(mark) {
+			_ = Send(p, syscall.SIGKILL) // fails if it has just ended
+			vain, killed = 0, killed+1
 		}
 		time.Sleep(searchEvery)
 	}

@@ -12,28 +12,13 @@ import (
 	"github.com/fsnotify/fsnotify"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/machine"
-	"heartbeat/internal/machine/guardian"
-)
-
-const (
-	// sweepEvery is how often to look for processes started while the others were being killed. The
-	// search ends after sweepFor: the kernel may keep a process from dying.
-	sweepEvery = 10 * time.Millisecond
-	sweepFor   = 2 * time.Second
 )
 
 type ending struct {
 	outcome  Outcome
-	stopping bool // the session was asked to end, or the command has ended and other processes run on
-	family   guardian.Ending
-	alone    bool // this process has no child left
-	over     bool // no process of the session is left
-	grace    <-chan time.Time
+	stopping bool             // the session was asked to end, or the command has ended and other processes run on
 	wish     Cause            // why to end the session as soon as it may end; Ended for not yet
 	later    <-chan time.Time // when to check again whether it may
-	sweep    <-chan time.Time
-	killedAt time.Duration
 }
 
 // stop asks the command's process group to end. The other processes are asked only after the command has
@@ -42,93 +27,27 @@ func (s *session) stop(why Outcome) {
 	if s.stopping {
 		return // the first reason counts
 	}
-	why.Status = s.outcome.Status
-	s.outcome = why
-	s.beginGrace()
-	s.family.Ask()
-}
-
-func (s *session) beginGrace() {
-	s.stopping = true
+	s.outcome, s.stopping = why, true
 	s.deafen()
-	s.grace = time.After(s.Grace)
+	s.family.End(s.Grace)
 }
 
-// recordDeath records a death. The last death ends the session.
-func (s *session) recordDeath(d death) {
-	if d.leader {
-		s.family.Gone, s.outcome.Status = true, d.status
-	}
-	s.alone = s.alone || d.alone
-	switch {
-	case s.alone && guardian.Adopts:
-		s.over = true
-	case s.family.Gone:
-		if !s.stopping {
-			s.beginGrace()
-		}
-		s.signalRest()
-		if s.alone && s.sweep == nil {
-			s.sweep = time.After(sweepEvery) // the others are not children: poll for their deaths
-		}
-	}
-}
-
-// signalRest signals the processes that are left to end, and returns them.
-func (s *session) signalRest() []machine.Entry {
-	left := guardian.Family(s.family.Leader, func(pid int) bool { return s.strangers[pid] })
-	// A child that has just died must still be reaped, unless strangers run on.
-	s.over = s.family.Gone && len(left) == 0 && (s.alone || s.crowded)
-	s.family.Press(left)
-	return left
-}
-
-func (s *session) kill() {
-	if s.family.Killing {
-		return
-	}
-	s.killedAt = s.now()
-	s.family.Kill()
-	s.signalRest()
-	if s.sweep == nil {
-		s.sweep = time.After(sweepEvery)
-	}
-}
-
-func (s *session) sweepUp() {
-	left := s.signalRest()
-	s.sweep = time.After(sweepEvery)
-	if !s.family.Killing || s.now()-s.killedAt < sweepFor {
-		return
-	}
-	if !s.over {
-		which := "it cannot be listed either"
-		for i, p := range left {
-			if i == 0 {
-				which = "process"
-			}
-			which += " " + strconv.Itoa(p.PID)
-		}
-		s.Note("what the command left behind cannot be killed (%s): end it by hand", which)
-	}
-	s.over = true
-}
-
-// abandon kills what is left when [Run] returns early. An orderly end leaves nothing.
+// abandon kills what is left when [Run] returns early, and tells of what cannot be killed. An orderly end leaves nothing.
 func (s *session) abandon() {
-	if s.over {
+	s.family.End(0)
+	<-s.family.Over()
+	left, stuck := s.family.Stuck()
+	if !stuck {
 		return
 	}
-	s.family.Kill()
-	s.signalRest()
-	for limit := time.After(sweepFor); !s.over; {
-		select {
-		case d := <-s.deaths:
-			s.recordDeath(d)
-		case <-limit:
-			return
+	which := "it cannot be listed either"
+	for i, p := range left {
+		if i == 0 {
+			which = "process"
 		}
+		which += " " + strconv.Itoa(p.PID)
 	}
+	s.Note("what the command left behind cannot be killed (%s): end it by hand", which)
 }
 
 // pollEvery is how often to look for the file where the system sends no file events.

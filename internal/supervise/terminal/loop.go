@@ -19,19 +19,23 @@ func (s *session) loop() (Outcome, error) {
 	if s.Idle.Timeout > 0 {
 		s.idle.due = time.After(s.Idle.Timeout)
 	}
-	first, second := s.Signals.First(), s.Signals.Second()
+	first, second, gone := s.Signals.First(), s.Signals.Second(), s.family.Gone()
 	var failure error
-	for !s.over {
+	for {
 		select {
-		case d := <-s.deaths:
-			s.recordDeath(d)
+		case <-s.family.Over():
+			s.outcome.Status = s.family.Status()
+			return s.outcome, failure
+		case <-gone:
+			gone, s.stopping = nil, true
+			s.deafen()
 		case <-first:
 			first = nil // a closed channel would be selected for ever
 			sig, _ := s.Signals.Signal()
 			s.stop(Outcome{Cause: Signalled, Signal: sig})
 		case <-second:
 			second = nil
-			s.kill()
+			s.family.End(0)
 		case sig := <-s.changes:
 			s.handle(sig)
 		case s.Size = <-s.Sizes:
@@ -49,15 +53,10 @@ func (s *session) loop() (Outcome, error) {
 			s.end(TimedOut)
 		case <-s.idle.due:
 			s.checkIdle()
-		case <-s.grace:
-			s.kill()
-		case <-s.sweep:
-			s.sweepUp()
 		case failure = <-s.broken:
 			s.stop(Outcome{})
 		}
 	}
-	return s.outcome, failure
 }
 
 // MayEndEvery is how often to check again whether the session may end, or a person still types.

@@ -110,20 +110,16 @@ type session struct {
 	asked   <-chan struct{} // the file of ExitSignal has appeared
 	broken  chan error
 	done    chan struct{}  // closed at the end, so that no sender blocks
-	joined  sync.WaitGroup // goroutines that must end before the next session begins: they would consume its events
+	joined  sync.WaitGroup // goroutines that must end before the next session begins: they would remove its exit signal
 	started time.Time
 	idle    idleness
 	ending
 }
 
 type processes struct {
-	strangers map[int]bool // children that do not belong to the session
-	crowded   bool         // a stranger may still run
-	marked    string       // the mark, "" without a guardian
-	guard     *guardian.Guardian
-	guardPID  atomic.Int64 // 0 for none, and after its death
-	deaths    chan death
-	children  chan os.Signal // a child may have died
+	family *guardian.Family
+	marked string             // the mark, "" without a guardian
+	guard  *guardian.Guardian // nil for none
 }
 
 type display struct {
@@ -147,15 +143,14 @@ type typed struct {
 // Run runs the command to its end. An error means that the command was not run, or an internal error.
 func Run(o Options) (Outcome, error) {
 	s := &session{
-		Options:   o,
-		broken:    make(chan error, 1),
-		done:      make(chan struct{}),
-		started:   time.Now(),
-		processes: processes{deaths: make(chan death), children: make(chan os.Signal, 1)},
-		display:   display{changes: make(chan os.Signal, 16), read: make(chan struct{})},
-		typed:     typed{typing: typing{entered: o.Entered, menu: o.Menu}},
+		Options: o,
+		broken:  make(chan error, 1),
+		done:    make(chan struct{}),
+		started: time.Now(),
+		display: display{changes: make(chan os.Signal, 16), read: make(chan struct{})},
+		typed:   typed{typing: typing{entered: o.Entered, menu: o.Menu}},
 	}
-	defer s.dismissGuardian()
+	defer func() { s.guard.Dismiss() }()
 	defer s.joined.Wait()
 	defer close(s.done)
 	path, err := Find(s.Options)

@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -56,28 +55,15 @@ func pollable(f *os.File) (*os.File, error) {
 }
 
 func (s *session) start(path string) (err error) {
-	guardian.Adopt()
-	s.strangers = listStrangers()
-	s.crowded = len(s.strangers) > 0
-	signal.Notify(s.children, syscall.SIGCHLD)
-	s.joined.Add(1)
-	over := func() {
-		signal.Stop(s.children)
-		s.joined.Done()
-	}
-	s.family.Leader, err = withDefaultSignals(func() (int, error) {
-		return guardian.Start(path, s.Command, &syscall.ProcAttr{
+	withDefaultSignals(func() {
+		s.family, err = guardian.Start(path, s.Command, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()},
 			Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}, // the command's controlling terminal
-		}, func(pid int) {
-			defer over()
-			s.safely(func() { s.reap(pid) })
-		})
+		}, s.Grace, 0)
 	})
 	if err == nil {
 		return nil
 	}
-	over()
 	why := guardian.WhyNot(err, s.Dir)
 	if machine.Passes(why) {
 		return fmt.Errorf("start %s: %w", s.Command[0], why)
@@ -98,15 +84,13 @@ var ignoredSignals = sync.OnceValue(func() (ignored []os.Signal) {
 
 // withDefaultSignals calls start so that the process it starts ignores none of ignoredSignals: that process
 // has its own terminal, whose keys and hangup are meant for it.
-func withDefaultSignals(start func() (int, error)) (int, error) {
-	ignored := ignoredSignals()
-	if len(ignored) == 0 {
-		return start()
+func withDefaultSignals(start func()) {
+	if ignored := ignoredSignals(); len(ignored) > 0 {
+		caught := make(chan os.Signal, 1) // exec resets caught signals to their defaults
+		signal.Notify(caught, ignored...)
+		defer signal.Stop(caught) // ignores them again
 	}
-	caught := make(chan os.Signal, 1) // exec resets caught signals to their defaults
-	signal.Notify(caught, ignored...)
-	defer signal.Stop(caught) // ignores them again
-	return start()
+	start()
 }
 
 var (
@@ -210,107 +194,19 @@ func (s *session) mark() (err error) {
 	return err
 }
 
-// postGuardian starts the guardian. Until guardPID is set, reap may take it for a process of the session.
+// postGuardian starts the guardian.
 func (s *session) postGuardian() {
 	found := s.caller.found
 	if found == nil && s.hasConsole() { // nobody types there
 		found, _ = guardian.TerminalOf(s.Console.to) // if it fails, nobody undoes its modes after a kill
 	}
-	g, err := guardian.Post(s.marked, found, s.Then)
+	g, err := s.family.Guard(s.marked, found, s.Then)
 	if err != nil {
 		s.Note("%v: if this process is killed, what ignores a hangup or has left the terminal lives on", err)
 		return
-	}
-	s.strangers[g.PID] = true
-	if _, err := childrenOf(strconv.Itoa(os.Getpid())); err != nil {
-		s.crowded = true // this kernel has no list of children, so onlyChild cannot answer
 	}
 	s.guard = g
 	if s.hasConsole() {
 		s.Console.follow(g.Undo)
 	}
-	s.guardPID.Store(int64(g.PID))
-	poke(s.children, os.Signal(syscall.SIGCHLD))
-}
-
-// onlyChild reports whether this process has no child but pid. It reads the kernel's lists of each thread's children,
-// since listing all processes is slow. If a thread ends meanwhile, it reads them again: the thread's children may have
-// passed to one whose list was already read.
-func onlyChild(pid string) bool {
-	for range 10 {
-		threads, err := os.ReadDir("/proc/self/task")
-		whole := err == nil // without a free descriptor nothing is known
-		for _, thread := range threads {
-			children, err := childrenOf(thread.Name())
-			if slices.ContainsFunc(children, func(child string) bool { return child != pid }) {
-				return false
-			}
-			whole = whole && err == nil
-		}
-		if whole {
-			return true
-		}
-	}
-	return false
-}
-
-func childrenOf(thread string) ([]string, error) {
-	text, err := os.ReadFile("/proc/self/task/" + thread + "/children")
-	return strings.Fields(string(text)), err
-}
-
-// dismissGuardian ends the guardian, or lets it kill what is left of the session.
-func (s *session) dismissGuardian() {
-	switch {
-	case s.guard == nil:
-	case s.over && s.guardPID.Load() != 0:
-		s.guard.Dismiss()
-	default:
-		s.guard.Leave()
-	}
-}
-
-type death struct {
-	leader bool // the command died
-	status syscall.WaitStatus
-	alone  bool // no child is left
-}
-
-// reap reports deaths until no child is left or the session is over, since a stranger may run on. It
-// reports the command's death together with whether that was the last.
-func (s *session) reap(leader int) {
-	var last death
-	died, gone := false, false
-	guardian.Reap(s.children, s.done, func(pid int, status syscall.WaitStatus) {
-		if pid == leader {
-			last, gone = death{leader: true, status: status}, true
-		}
-		s.guardPID.CompareAndSwap(int64(pid), 0)
-		died = true
-	}, func(none bool) bool {
-		guard := s.guardPID.Load()
-		last.alone = none || gone && guard != 0 && onlyChild(strconv.FormatInt(guard, 10))
-		if died || last.alone {
-			select {
-			case s.deaths <- last:
-			case <-s.done:
-			}
-		}
-		goOn := !last.alone
-		last, died = death{}, false
-		return goOn
-	})
-}
-
-// listStrangers returns the children that this process already has, as after a shell script's exec, and their
-// descendants. They do not belong to the session.
-func listStrangers() (strangers map[int]bool) {
-	strangers = map[int]bool{}
-	if guardian.Adopts && onlyChild("") { // no children at all: saves listing all processes
-		return strangers
-	}
-	for _, p := range guardian.Family(0, func(int) bool { return false }) {
-		strangers[p.PID] = true
-	}
-	return strangers
 }
