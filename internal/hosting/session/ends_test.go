@@ -120,6 +120,10 @@ func TestCancel(t *testing.T) {
 			assert.NoError(r.t, attach.Host{Folder: r.folder().Dir()}.Cancel(r.t.Context(), attach.End{Grace: -1}))
 		}, "heartbeat-host cancel"},
 		"twice": {func(r *rig, _ *exec.Cmd) {
+			r.until("the client does not listen", func() bool {
+				log, _ := os.ReadFile(r.path("logs/ses-1.log"))
+				return contains(log, "waits_for_a_kill")
+			})
 			h := attach.Host{Folder: r.folder().Dir()}
 			assert.NoError(r.t, h.Cancel(r.t.Context(), attach.End{Grace: time.Hour}))
 			assert.NoError(r.t, h.Cancel(r.t.Context(), attach.End{}))
@@ -128,6 +132,9 @@ func TestCancel(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRig(t, "hang")
+			if name == "twice" {
+				r.Config.Prompt = "deaf complain:waits_for_a_kill hang"
+			}
 			cmd := r.start()
 			c.cancel(r, cmd)
 			require.NoError(t, cmd.Wait())

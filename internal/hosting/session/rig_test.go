@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -209,6 +210,8 @@ func act(t agent.Printed) string {
 			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 		case "wait":
 			_, _ = os.ReadFile(value)
+		case "deaf":
+			signal.Ignore(syscall.SIGTERM)
 		case "hang":
 			script.Forever()
 		case "complain":
