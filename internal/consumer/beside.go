@@ -1,12 +1,10 @@
 package consumer
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"heartbeat/inbox"
@@ -51,17 +49,8 @@ func StartHelper(ctx context.Context, box *inbox.Inbox, o Options) (*guardian.As
 // Serve must be the first call of a program that uses [StartHelper]. It returns unless this process is the helper.
 func Serve() { guardian.ServeAside(HelperName, help) }
 
-// help hands over until its input ends, as it does when the keeper dies.
-func help(in io.Reader, out io.Writer) error {
-	orders := bufio.NewReader(in)
-	line, err := orders.ReadBytes('\n')
-	if err != nil {
-		return nil // the keeper had nothing to do
-	}
-	var s start
-	if err := json.Unmarshal(line, &s); err != nil {
-		return errors.New("this process is for heartbeat-launch alone")
-	}
+// help hands over until the orders end.
+func help(s start, others *json.Decoder, note func(string)) error {
 	box, err := inbox.Open(s.Inbox, inbox.Options{LockWait: lockWait})
 	if err != nil {
 		return err
@@ -69,11 +58,10 @@ func help(in io.Reader, out io.Writer) error {
 	end := make(chan struct{})
 	go func() {
 		defer close(end)
-		_, _ = io.Copy(io.Discard, orders)
+		for others.Decode(new(any)) == nil { // there are none
+		}
 	}()
-	s.End, s.Note = end, func(text string) {
-		_, _ = fmt.Fprintln(out, text) // the keeper may be gone
-	}
+	s.End, s.Note = end, note
 	_, err = Run(context.Background(), box, s.Options)
 	return err
 }

@@ -1,4 +1,13 @@
 package notify
 
+import (
+	"fmt"
+	"io"
+
+	"heartbeat/internal/machine/guardian"
+)
+
 // Help is what a helper's process does.
-var Help = help
+func Help(in io.Reader, out io.Writer) error {
+	return guardian.Obey(in, func(line string) { _, _ = fmt.Fprintln(out, line) }, help) // out is in memory
+}

@@ -3,9 +3,7 @@ package notify
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"heartbeat/inbox"
@@ -60,15 +58,8 @@ func (h Helper) Say(w Words) { h.Order(Words{w.Reason, line(w.Sentence)}) }
 // Serve must be the first call of a program that uses [StartHelper]. It returns unless this process is a helper.
 func Serve() { guardian.ServeAside(HelperName, help) }
 
-// help tells until its input ends, which also happens when its keeper dies.
-func help(in io.Reader, out io.Writer) error {
-	orders := json.NewDecoder(in)
-	var o start
-	if err := orders.Decode(&o); errors.Is(err, io.EOF) {
-		return nil // the keeper had nothing to do
-	} else if err != nil || o.Inbox == "" {
-		return errors.New("this process is for heartbeat-launch and heartbeat-host alone")
-	}
+// help tells until the orders end.
+func help(o start, orders *json.Decoder, note func(string)) error {
 	box, err := inbox.Open(o.Inbox, inbox.Options{LockWait: TimeLimit})
 	if err != nil {
 		return err
@@ -84,8 +75,7 @@ func help(in io.Reader, out io.Writer) error {
 		}
 	}()
 	news := box.WatchAll(lookEvery)
-	defer func() { _ = news.Close() }()                          // only read
-	note := func(text string) { _, _ = fmt.Fprintln(out, text) } // the keeper may be gone
+	defer func() { _ = news.Close() }() // only read
 	watch(ctx, box, o.Options, news.C, sayings, note)
 	return nil
 }

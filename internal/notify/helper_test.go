@@ -76,7 +76,7 @@ func TestHelperWhoseCommandFails(t *testing.T) {
 
 // A helper whose keeper had nothing to do ends, and so does one that was given nonsense.
 func TestHelperWithoutWork(t *testing.T) {
-	for orders, want := range map[string]string{"": "", "hello": "for heartbeat-launch and heartbeat-host alone", "{}": "alone"} {
+	for orders, want := range map[string]string{"": "", "hello": "from heartbeat-launch and heartbeat-host alone", "{}": "the path is empty"} {
 		err := notify.Help(bytes.NewReader([]byte(orders)), io.Discard)
 		if want == "" {
 			assert.NoError(t, err, orders)

@@ -83,9 +83,9 @@ func (a *Aside) Stop(ctx context.Context) {
 	}
 }
 
-// ServeAside must be the first call of a program that uses [StartAside]. It does not return in the
-// process of that name.
-func ServeAside(name string, work func(in io.Reader, out io.Writer) error) {
+// ServeAside must be the first call of a program that uses [StartAside]. It does not return in the process of that name,
+// where work gets the first order, the others until its keeper stops it or dies, and what passes a line to the keeper.
+func ServeAside[T any](name string, work func(first T, others *json.Decoder, note func(line string)) error) {
 	switch os.Args[0] {
 	case name + starting:
 		c := exec.Command("/proc/self/exe")
@@ -103,10 +103,23 @@ func ServeAside(name string, work func(in io.Reader, out io.Writer) error) {
 		// Whoever ends all of a service's processes ends the keeper too, and this process must report that.
 		// Ignored signals would stay ignored in the commands it runs, so they are caught.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGPIPE)
-		if err := work(os.Stdin, os.Stdout); err != nil {
-			fmt.Println(strings.ReplaceAll(err.Error(), "\n", "; ")) // a note is one line
+		note := func(line string) { _, _ = fmt.Println(strings.ReplaceAll(line, "\n", "; ")) } // the keeper may be gone
+		if err := Obey(os.Stdin, note, work); err != nil {
+			note(err.Error())
 			os.Exit(1)
 		}
 		os.Exit(0)
 	}
+}
+
+// Obey reads orders for [ServeAside].
+func Obey[T any](in io.Reader, note func(line string), work func(first T, others *json.Decoder, note func(line string)) error) error {
+	orders, first := json.NewDecoder(in), *new(T)
+	switch err := orders.Decode(&first); {
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return nil // the keeper had nothing to do
+	case err != nil:
+		return errors.New("this process takes orders from heartbeat-launch and heartbeat-host alone")
+	}
+	return work(first, orders, note)
 }
