@@ -225,7 +225,7 @@ func (c *flags) complete() (withoutCI bool, err error) {
 	if c.work.Until = c.until.Truncate(time.Second); f.Changed("until") { // whole seconds, as the hook gets it
 		c.waitForever()
 	}
-	o.Command, o.FixedSize, o.Guard = f.Args(), f.Changed("size"), true
+	o.Command, o.FixedSize = f.Args(), f.Changed("size")
 	if inbox := terminal.Variable(o.Env, cli.InboxVariable); inbox != "" {
 		if !filepath.IsAbs(inbox) {
 			inbox = filepath.Join(o.Dir, inbox)

@@ -69,7 +69,7 @@ func sessions() {
 	}
 	for i := 0; err == nil && i < n; i++ {
 		o := optionsFor("sh", "-c", text+strconv.Itoa(i))
-		o.ExitSignal, o.Guard = "stop", true
+		o.ExitSignal = "stop"
 		if _, err = terminal.Run(o); err == nil {
 			err = compare(i)
 		}

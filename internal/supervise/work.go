@@ -187,7 +187,7 @@ func (r *run) restFor(rest time.Duration, wake <-chan struct{}) {
 	r.publish("it rests until " + words.Stamp(time.Now().Add(rest).Round(time.Second)))
 	// If this process is killed between two sessions, a guardian removes the private directory. During a
 	// session the session's guardian does; without one, the next launcher does.
-	if r.Terminal.Guard && r.SettingsDir == "" && r.resting == nil {
+	if r.SettingsDir == "" && r.resting == nil {
 		r.resting, _ = guardian.Post("", nil, guardian.Then{Remove: r.private.paths()})
 	}
 	select {

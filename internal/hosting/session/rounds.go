@@ -120,15 +120,20 @@ func (h *host) hasWork(deadline time.Time) (bool, error) {
 	return more, err
 }
 
+// guardPID is the pid of the guardian, 0 for none.
+func (h *host) guardPID() int {
+	if h.guard == nil {
+		return 0
+	}
+	return h.guard.PID
+}
+
 func (h *host) start(command []string, prompt string, n int) (*process.Process, error) {
 	s := h.snapshot()
 	env := guardian.Marked(proxy.Environment(h.queue.Environ(environment(os.Environ(), h.Config.Env))), s.Mark)
 	o := process.Options{
 		Path: h.claude, Command: command, Dir: h.Config.Cwd,
-		Env: env, Mark: s.Mark, Stdin: []byte(prompt), Stderr: h.log, MemoryMax: h.MemoryMax,
-	}
-	if h.guard != nil {
-		o.Guard = h.guard.PID
+		Env: env, Mark: s.Mark, Stdin: []byte(prompt), Stderr: h.log, MemoryMax: h.MemoryMax, Guard: h.guardPID(),
 	}
 	p, err := process.Start(o)
 	if err != nil {

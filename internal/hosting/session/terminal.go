@@ -97,7 +97,7 @@ func (h *host) managed(resume string) supervise.Options {
 		AskPatience: h.AskPatience, Resume: true, Line: func(_ time.Time, text string) { h.log.line(text) },
 		Terminal: terminal.Options{
 			Command: command, Dir: h.Config.Cwd, Env: guardian.Marked(environment(os.Environ(), h.Config.Env), s.Mark),
-			Size: terminal.Size{Rows: rows, Cols: columns}, FixedSize: true, Timeout: h.Timeout, Grace: h.Grace, Signals: h.signals,
+			Size: terminal.Size{Rows: rows, Cols: columns}, FixedSize: true, Guardian: h.guardPID(), Timeout: h.Timeout, Grace: h.Grace, Signals: h.signals,
 			Watchers: terminal.Watchers{Started: h.startedInTerminal, Note: h.log.linef},
 		},
 		Stopping:  supervise.Stopping{Stop: h.drained.begun},

@@ -51,9 +51,9 @@ type Options struct {
 	Signals *signals.Caught
 	Idle    Idle
 
-	// Guard starts a process that kills what is left of the session if this process is killed. It
-	// needs Linux and a program that calls [guardian.Serve].
-	Guard bool
+	// Guardian is the pid of the process that kills what is left if this one is killed. 0 has one posted for the session:
+	// that needs Linux and a program that calls [guardian.Serve].
+	Guardian int
 	// Then is what that process does last.
 	Then guardian.Then
 

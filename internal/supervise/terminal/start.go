@@ -59,7 +59,7 @@ func (s *session) start(path string) (err error) {
 		s.family, err = guardian.Start(path, s.Command, &syscall.ProcAttr{
 			Dir: s.Dir, Env: s.Env, Files: []uintptr{s.tty.Fd(), s.tty.Fd(), s.tty.Fd()},
 			Sys: &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 0}, // the command's controlling terminal
-		}, s.Grace, 0)
+		}, s.Grace, s.Guardian)
 	})
 	if err == nil {
 		return nil
@@ -185,7 +185,7 @@ const guardAfter = 5 * time.Millisecond
 
 // mark puts a unique mark into the environment of the whole session.
 func (s *session) mark() (err error) {
-	if !s.Guard || !guardian.Adopts {
+	if s.Guardian != 0 || !guardian.Adopts {
 		return nil
 	}
 	if s.marked, err = machine.RandomName(); err == nil {
