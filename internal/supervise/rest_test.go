@@ -17,7 +17,7 @@ import (
 func TestALongRestIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
-		r := &run{stop: windDown{asked: ctx}}
+		r := &run{stop: windDown{asked: ctx}, Options: Options{Wiring: Wiring{SettingsDir: "elsewhere"}}} // without a guardian
 		rests := func(rest time.Duration) time.Duration {
 			began := time.Now()
 			r.restFor(rest, nil)
