@@ -1,4 +1,4 @@
-// Package guardian cleans up after a killed process: it ends what that process had started.
+// Package guardian ends what a process has started: a [Family] while that process lives, a guardian after it was killed.
 //
 // A guardian is a small process of the same program, in its own session. It sleeps until its keeper, the
 // process that started it, dismisses it or dies. If the keeper dies, the guardian restores the keeper's
