@@ -6,6 +6,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"syscall"
 
 	"heartbeat/internal/disk"
 )
@@ -27,6 +29,11 @@ func Beside(name string) (string, error) {
 		return "", fmt.Errorf("%s is neither in %s, beside this command, nor on PATH: install all of heartbeat's commands into one folder", name, filepath.Dir(self))
 	}
 	return filepath.Abs(found)
+}
+
+// Become replaces this process with the program at path. It returns only on failure.
+func Become(path string, args []string) error {
+	return fmt.Errorf("run %s: %w", path, syscall.Exec(path, slices.Concat([]string{path}, args), os.Environ()))
 }
 
 // linked returns the name of the same file in the folder that this command was called in. Where a package manager keeps

@@ -50,26 +50,6 @@ type toldError int
 
 func (t toldError) Error() string { return fmt.Sprintf("exit status %d", int(t)) }
 
-// Run parses the flags, runs the verb of a command that has only one, and reports errors.
-func (v Verb) Run(args []string, s Streams) int {
-	flags := NewFlags(v.Name)
-	act := v.Build(flags)
-	help := flags.BoolP("help", "h", false, "show this help")
-	err := FlagError(flags.Parse(args))
-	if err == nil && *help {
-		long, status := CutStatus(v.Long)
-		page := Page{Command: s.Command + " " + v.Name, Long: long, Usage: []string{strings.TrimSpace("[flags] " + v.Args)}, Example: v.Example, Flags: flags, Status: status}
-		return s.Show(page.Help())
-	}
-	if err == nil && v.Args == "" {
-		err = NoArgs(flags.Args())
-	}
-	if err == nil {
-		err = act(flags.Args(), s)
-	}
-	return Conclude(err, s.Command+" "+v.Name, s)
-}
-
 // Conclude prints a verb's error, if any, and returns the exit status. path is the verb as typed: heartbeat send.
 func Conclude(err error, path string, s Streams) int {
 	var usage usageError
@@ -125,13 +105,3 @@ func (e EndedBy) Error() string { return "ended by " + e.Signal.String() }
 
 // Status returns the exit status that a shell reports for the signal.
 func (e EndedBy) Status() int { return 128 + int(e.Signal) }
-
-// VerbNames are heartbeat's verbs in the order of its help: all that the hook, which links no verb, knows of them.
-var VerbNames = []string{
-	"send", "ask", "results", "check", "status", "costs", "peek", "log", "metrics", "notify", "watch", "mcp",
-	"pause", "resume", "stop", "cancel", "attach",
-	"recover", "dead-letter", "compact", "fsck",
-	"run", "orchestrate", "result", "breakpoint",
-	"init", "install", "uninstall", "doctor",
-	"demo", "completion", "version", "man", "help",
-}

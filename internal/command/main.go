@@ -62,7 +62,7 @@ Claude Code to work through them, one turn each.`,
 		Groups: []program.Group{
 			{Title: "Send and read", Verbs: []cli.Verb{sendVerb, askVerb, resultsVerb, checkVerb, statusVerb, costsVerb, peekVerb, logVerb, metricsVerb, notifyVerb, watchVerb, mcpVerb}},
 			{Title: "Steer", Verbs: []cli.Verb{pauseVerb, resumeVerb, stopVerb, cancelVerb, attachVerb}},
-			{Title: "Recover and tidy up", Verbs: []cli.Verb{hook.RecoverVerb(commandName), deadLetterVerb, compactVerb, fsckVerb}},
+			{Title: "Recover and tidy up", Verbs: []cli.Verb{recoverVerb, deadLetterVerb, compactVerb, fsckVerb}},
 			{Title: "Babysitter runs", Verbs: []cli.Verb{runsVerb, orchestrateVerb, resultVerb, breakpointVerb}},
 			{Title: "Set up", Verbs: []cli.Verb{initVerb, installVerb, uninstallVerb, doctorVerb, demoVerb}},
 		},

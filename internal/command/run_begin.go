@@ -16,7 +16,6 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/hook"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
@@ -110,7 +109,7 @@ func (o *runVerbFlags) resume(ctx context.Context, box *inbox.Inbox, name string
 
 // byPerson opens a run for a verb that only a person may use.
 func (o *runVerbFlags) byPerson(what string, box *inbox.Inbox, name string, s cli.Streams) (*orchestrate.Bridge, error) {
-	if err := hook.ByPerson(box, what); err != nil {
+	if err := byPerson(box, what); err != nil {
 		return nil, err
 	}
 	r, err := o.find(box, name, s)

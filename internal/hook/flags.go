@@ -128,14 +128,12 @@ func Page() cli.Page {
 		Long: `heartbeat-stop delivers the next entry of a JSONL inbox after every turn of a Claude
 Code session. Claude Code calls it: it reads the hook's JSON on stdin, and prints the
 decision on stdout (nothing: the stop is approved). With --rewake it waits in the
-background, and wakes the idle session. "heartbeat install" writes it into the settings.`,
-		Usage: []string{"--inbox PATH [flags]", "recover [flags]"},
+background, and wakes the idle session. "heartbeat install" writes it into the settings.
+With a verb, such as recover, it becomes heartbeat.`,
+		Usage: []string{"--inbox PATH [flags]", "VERB [flags]"},
 		Example: `heartbeat install
 heartbeat send "summarise the open issues"
 claude "Say ready."`,
-		Verbs: []cli.Group{{Title: "Verbs", Items: []cli.Item{
-			{Name: "recover", What: "decide about an entry that a session left unanswered (as heartbeat recover does)"},
-		}}},
 		Flags: flags,
 		Status: `0 decided (an error approves the stop, with a sentence on stderr),
 1 wrong usage or no input that could be read, 2 only with --rewake, where stderr is then

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -57,8 +56,7 @@ func (h *hook) startFull() error {
 	if err != nil {
 		return err
 	}
-	args := append([]string{program, FullVerb, handedOverFlag}, h.args...)
-	return fmt.Errorf("start %s: %w", program, syscall.Exec(program, args, os.Environ()))
+	return cli.Become(program, append([]string{FullVerb, handedOverFlag}, h.args...))
 }
 
 // handover returns what the full command reads from stdin.

@@ -8,9 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"runtime/debug"
-	"slices"
 	"strings"
 	"time"
 
@@ -38,30 +36,15 @@ func RunFull(args []string, s cli.Streams, open OpenRuns) (status int) {
 	if len(args) == 1 && args[0] == "help" {
 		args = []string{"--help"}
 	}
-	switch {
-	case len(args) == 0 || strings.HasPrefix(args[0], "-"):
-		return runHook(args, s, open)
-	case args[0] == "recover":
-		return RecoverVerb(CommandName).Run(args[1:], s.OnScreen())
-	}
-	if slices.Contains(cli.VerbNames, args[0]) {
-		s.Note("%[1]s is a verb of heartbeat: %[2]s", args[0], howToType(args[0]))
-	} else {
-		s.Note("unexpected argument %q: this command is the Stop hook, which Claude Code calls; heartbeat help lists the verbs (see %s --help)", args[0], s.Command)
-	}
-	return cli.ExitError
-}
-
-// howToType returns how to call a verb from here. An agent may have called this command by its path, with none of
-// heartbeat's commands on PATH.
-func howToType(verb string) string {
-	command := FullCommand
-	if _, err := exec.LookPath(command); err != nil {
-		if command, err = cli.Beside(command); err != nil {
-			return fmt.Sprintf("%v, and type %s %s", err, FullCommand, verb)
+	if len(args) > 0 && !strings.HasPrefix(args[0], "-") { // a verb, which the full command has
+		program, err := findFull()
+		if err == nil {
+			err = cli.Become(program, args)
 		}
+		s.Complain(fmt.Errorf("%w (see %s --help)", err, s.Command))
+		return cli.ExitError
 	}
-	return fmt.Sprintf("type %[1]s %[2]s (see %[1]s %[2]s --help)", command, verb)
+	return runHook(args, s, open)
 }
 
 const (

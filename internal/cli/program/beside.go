@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"slices"
-	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -70,8 +69,5 @@ func become(name string, args []string) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Exec(path, slices.Concat([]string{path}, args), os.Environ()); err != nil {
-		return fmt.Errorf("run %s: %w", path, err)
-	}
-	return nil
+	return cli.Become(path, args)
 }

@@ -1,4 +1,4 @@
-package hook
+package command
 
 import (
 	"context"
@@ -14,12 +14,10 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// RecoverVerb returns the verb recover for a command: heartbeat or heartbeat-stop.
-func RecoverVerb(command string) cli.Verb {
-	return cli.Verb{
-		Name:  "recover",
-		Short: "decide about an entry that a session left unanswered",
-		Long: `Decide about the entry that was in flight when its session ended, and remove
+var recoverVerb = cli.Verb{
+	Name:  "recover",
+	Short: "decide about an entry that a session left unanswered",
+	Long: `Decide about the entry that was in flight when its session ended, and remove
 the session's leftovers (.in-flight, .responded). Call it before the next
 session, and before truncating the inbox. An entry that was answered is only
 tidied up; one whose text provably never reached the model is delivered again
@@ -36,24 +34,23 @@ believed. If they are yours, --adopt takes them back.
 
 Exit status: 0 done (also when nothing was in flight), 1 a session that lives has the
 entry, or the state is not valid or could not be changed: nothing was discarded.`,
-		Example: command + ` recover --on-orphan retry || exit 1`,
-		Build: func(f *pflag.FlagSet) cli.Action {
-			var i cli.InboxFlags
-			var o recovery.Settings
-			i.Add(f)
-			cli.AddOrphan(f, &o)
-			force := false
-			f.BoolVar(&force, "force", false, "decide although the session that has the entry lives")
-			f.BoolVar(&i.Adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here")
-			return func(_ []string, s cli.Streams) error {
-				return runRecover(&i, recovery.Asker{Settings: o, Force: force, Note: s.Note}, s)
-			}
-		},
-	}
+	Example: `heartbeat recover --on-orphan retry || exit 1`,
+	Build: func(f *pflag.FlagSet) cli.Action {
+		var i cli.InboxFlags
+		var o recovery.Settings
+		i.Add(f)
+		cli.AddOrphan(f, &o)
+		force := false
+		f.BoolVar(&force, "force", false, "decide although the session that has the entry lives")
+		f.BoolVar(&i.Adopt, "adopt", false, "take results, events and scheduled entries for yours that were not written here")
+		return func(_ []string, s cli.Streams) error {
+			return runRecover(&i, recovery.Asker{Settings: o, Force: force, Note: s.Note}, s)
+		}
+	},
 }
 
-// ByPerson returns an error if an agent started this process. what names the act that only a person may do.
-func ByPerson(box *inbox.Inbox, what string) error {
+// byPerson returns an error if an agent started this process. what names the act that only a person may do.
+func byPerson(box *inbox.Inbox, what string) error {
 	v, err := box.View()
 	if err != nil {
 		return err
@@ -73,7 +70,7 @@ func runRecover(i *cli.InboxFlags, a recovery.Asker, s cli.Streams) (err error) 
 		return err
 	}
 	if a.Force {
-		if err := ByPerson(a.Box, "--force"); err != nil {
+		if err := byPerson(a.Box, "--force"); err != nil {
 			return fmt.Errorf("recover: %w", err)
 		}
 	}
