@@ -21,6 +21,8 @@ func TestTail(t *testing.T) {
 	assert.Equal(t, strings.Repeat("0123456789", 4), all.String())
 	_, _ = all.Write([]byte(strings.Repeat("x", 1000) + "end"))
 	assert.Equal(t, strings.Repeat("x", 37)+"end", all.String())
+	_, written := all.Kept()
+	assert.Equal(t, 2003, written)
 }
 
 func TestHead(t *testing.T) {

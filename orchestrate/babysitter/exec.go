@@ -21,6 +21,7 @@ import (
 
 	"heartbeat/internal/machine"
 	"heartbeat/internal/machine/guardian"
+	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	runs "heartbeat/orchestrate/run"
 )
@@ -93,7 +94,7 @@ func (c *CLI) runOnce(ctx context.Context, r request) (result, error) {
 	bounded, stop := context.WithTimeoutCause(ctx, timeout, errTimeout)
 	defer stop()
 
-	stdout, stderr := &tail{limit: outputLimit}, &tail{limit: errorLimit}
+	stdout, stderr := &words.Tail{Most: outputLimit}, &words.Tail{Most: errorLimit} // the answer is near the end
 	cmd := guardian.Group(bounded, syscall.SIGKILL, path, slices.Concat(c.command()[1:], []string{r.command}, r.args)...)
 	cmd.Dir, cmd.WaitDelay = r.dir, endPatience
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(kv string) bool {
@@ -120,9 +121,10 @@ func (c *CLI) runOnce(ctx context.Context, r request) (result, error) {
 	out := result{code: cmd.ProcessState.ExitCode(), timedOut: context.Cause(bounded) == errTimeout}
 	stop()
 	dismissing.Wait()
-	out.stdout, _ = stdout.snapshot()
-	out.stderr, _ = stderr.snapshot()
-	out.cut = stdout.written > outputLimit // nobody writes any more
+	var written int
+	out.stdout, written = stdout.Kept()
+	out.stderr, _ = stderr.Kept()
+	out.cut = written > outputLimit
 	if ctx.Err() != nil {
 		return out, givenUp(ctx, r.doing)
 	}
@@ -150,7 +152,7 @@ func (c *CLI) executable() (string, error) {
 
 // dismiss ends a CLI that has answered and keeps running. It searches the output only after a pause in the
 // printing, so that a long output is not searched again and again.
-func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context.CancelFunc) {
+func (c *CLI) dismiss(ctx context.Context, r request, stdout *words.Tail, stop context.CancelFunc) {
 	tick := time.Tick(250 * time.Millisecond)
 	before, searched := -1, -1
 	for {
@@ -159,7 +161,7 @@ func (c *CLI) dismiss(ctx context.Context, r request, stdout *tail, stop context
 			return
 		case <-tick:
 		}
-		output, written := stdout.snapshot()
+		output, written := stdout.Kept()
 		quiet := written == before
 		before = written
 		if !quiet || written == searched {
@@ -192,34 +194,6 @@ func postGuardian(cmd *exec.Cmd) (over func()) {
 	return g.Dismiss
 }
 
-// tail keeps the end of what is written to it: at least half of its limit. The answer is near the end, whatever
-// process code printed before.
-type tail struct {
-	limit int
-
-	mu      sync.Mutex
-	kept    []byte
-	written int
-}
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.written += len(p)
-	t.kept = append(t.kept, p...)
-	if over := len(t.kept) - t.limit; over > 0 {
-		t.kept = append(t.kept[:0], t.kept[over+t.limit/2:]...)
-	}
-	return len(p), nil
-}
-
-// snapshot returns what was kept so far, and how much was written in all.
-func (t *tail) snapshot() ([]byte, int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bytes.Clone(t.kept), t.written
-}
-
 // MaxOutput limits, in bytes, how much of each output stream of a task's command is kept.
 const MaxOutput = 16 << 20
 
@@ -237,7 +211,7 @@ type Outcome struct {
 func Execute(ctx context.Context, c runs.Command) Outcome {
 	ctx, stop := context.WithTimeout(ctx, c.Timeout)
 	defer stop()
-	out, errs := &tail{limit: MaxOutput}, &tail{limit: MaxOutput}
+	out, errs := &words.Tail{Most: MaxOutput}, &words.Tail{Most: MaxOutput}
 	cmd := guardian.Group(ctx, syscall.SIGTERM, c.Argv[0], c.Argv[1:]...)
 	cmd.Dir, cmd.Env, cmd.WaitDelay = c.Cwd, append(os.Environ(), c.Env...), endPatience
 	cmd.Stdout, cmd.Stderr = out, errs
@@ -245,8 +219,8 @@ func Execute(ctx context.Context, c runs.Command) Outcome {
 	runtime.LockOSThread() // the command dies with the thread that started it
 	defer runtime.UnlockOSThread()
 	err := cmd.Run()
-	stdout, wrote := out.snapshot()
-	stderr, wroteErrs := errs.snapshot()
+	stdout, wrote := out.Kept()
+	stderr, wroteErrs := errs.Kept()
 	o := Outcome{Stdout: string(stdout), Stderr: string(stderr), Cut: wrote > len(stdout) || wroteErrs > len(stderr), Status: -1}
 	if cmd.Process != nil {
 		_ = guardian.SignalGroup(cmd.Process.Pid, syscall.SIGKILL) // usually none is left

@@ -43,7 +43,7 @@ var allowed = map[string]string{
 	// Orchestration.
 	"orchestrate": "inbox inbox/outcomes recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
 		" orchestrate/effect orchestrate/prompt orchestrate/run orchestrate/schema",
-	"orchestrate/babysitter": "internal/disk internal/machine internal/machine/guardian orchestrate/effect orchestrate/run",
+	"orchestrate/babysitter": "internal/disk internal/machine internal/machine/guardian internal/words orchestrate/effect orchestrate/run",
 	"orchestrate/effect":     "inbox", // a hook with no run to drive links this and nothing else of orchestrate
 	"orchestrate/prompt":     "internal/words",
 	"orchestrate/run":        "internal/disk internal/words",
