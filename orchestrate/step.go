@@ -8,14 +8,12 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate/babysitter"
 	"heartbeat/orchestrate/run"
 )
-
-// unchangedFor is how long an inbox's last line without newline must be unchanged: somebody may still be writing it.
-const unchangedFor = 250 * time.Millisecond
 
 // Step takes the run as far as it gets without an agent, and puts what the run then waits for into the inbox. It may be
 // called at any time, by several processes at once and after a crash: an effect has one entry and one result.
@@ -283,7 +281,7 @@ func (s *step) append(ctx context.Context, all []inbox.Message) error {
 	if len(all) == 0 {
 		return nil
 	}
-	receipts, err := s.Box.AppendAll(ctx, all, unchangedFor)
+	receipts, err := s.Box.AppendAll(ctx, all, cli.DefaultSettle)
 	for _, r := range receipts {
 		if r.Appended {
 			s.report.Queued = append(s.report.Queued, r.ID)
