@@ -61,6 +61,8 @@ heartbeat costs --by meta.branch --since 2026-03-01 --csv`,
 		o.addColor(f)
 		return func(args []string, s cli.Streams) error {
 			switch {
+			case o.prices && (o.csv || o.JSON):
+				return cli.Usage(errors.New("--prices prints a table: leave --json and --csv out"))
 			case o.prices:
 				return o.printPrices(s)
 			case o.csv && o.JSON:
