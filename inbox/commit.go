@@ -53,7 +53,7 @@ func (t *Tx) Commit() error {
 	if err := t.store.Commit(&next); err != nil {
 		return err
 	}
-	t.st, t.dirty, t.pending, t.reanchor, t.money.changed = next, false, nil, false, false
+	t.st, t.dirty, t.pending, t.reanchor = next, false, nil, false
 	t.person, t.brought = false, t.brought || t.person
 	err := t.store.Follow(t.settledEnd())
 	if len(t.store.Appended()) > 0 { // the queue file has grown, or is new
@@ -97,8 +97,8 @@ func (t *Tx) plan(next *journal.Record) (err error) {
 	if t.totals != nil {
 		next.Totals = t.totals.encode()
 	}
-	if t.money.changed {
-		next.Account = t.money.account.encode()
+	if account := t.accountant.Record(); account != nil {
+		next.Account = account
 	}
 	if err := t.store.Place(next, t.pending, t.file); err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -64,9 +63,9 @@ type DeadLetter struct {
 	PromptID    string     `json:"prompt_id,omitempty"`
 	Failure     *Failure   `json:"failure,omitempty"`
 	Check       *Check     `json:"check,omitempty"`
-	// FirstSeq and Fields are as in a [Result].
+	// FirstSeq and Cost are as in a [Result].
 	FirstSeq int64 `json:"first_seq,omitempty"`
-	price.Fields
+	Cost
 	DeadLetteredAt time.Time `json:"dead_lettered_at"`
 }
 
@@ -145,7 +144,7 @@ func (t *Tx) Refuse(e Entry, reason Reason, why string) error {
 	with := *d
 	with.Failure = failure
 	dead := deadLetterOf(&with, reason, t.box.utcNow())
-	dead.Fields = t.money.costOf(&with)
+	dead.Cost = t.accountant.CostOf(&with)
 	t.setAsideGivenBack(&with, dead)
 	return nil
 }

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -33,8 +32,8 @@ type Delivery struct {
 	TextFile     string          `json:"text_file,omitempty"`    // the file with a long text
 	Evidence     json.RawMessage `json:"evidence,omitempty"`     // the hook's own
 	FirstSeq     int64           `json:"first_seq,omitempty"`    // of the first delivery, if earlier
-	// Spent is what was charged to the entry so far, in all its deliveries.
-	Spent price.Amount `json:"-"`
+	// Spent is what was charged to the entry so far, in all its deliveries: an amount as package price writes it.
+	Spent string `json:"-"`
 	// Took is how long earlier deliveries of the entry were worked on: see [Tx.Worked].
 	Took time.Duration `json:"-"`
 	Course
@@ -179,14 +178,10 @@ func (d *Delivery) members(c flat.Codec) error {
 	c.Text("text_file", &d.TextFile)
 	c.Raw("evidence", &d.Evidence)
 	c.NonZero("first_seq", &d.FirstSeq)
-	spent := d.Spent.Short()
-	c.Text("spent", &spent)
+	c.Text("spent", &d.Spent)
 	took := int64(d.Took)
 	c.NonZero("took_ns", &took)
 	d.Took = max(0, time.Duration(took))
-	if c.Reads() {
-		d.Spent, _ = price.Short(spent) // zero if somebody edited it
-	}
 	return cmp.Or(flat.Pointer(c, "failure", &d.Failure), flat.Pointer(c, "verdict", &d.Verdict),
 		flat.Pointer(c, "progress", &d.Progress), flat.Pointer(c, "check", &d.Check))
 }

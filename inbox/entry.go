@@ -10,7 +10,6 @@ import (
 
 	"heartbeat/internal/flat"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/money/price"
 )
 
 // Entry is one line of the inbox, decoded.
@@ -33,7 +32,7 @@ type Entry struct {
 	offer      *offer
 	// The next three are as in Delivery; firstSeq is 0 before the first delivery.
 	firstSeq int64
-	spent    price.Amount
+	spent    string
 	took     time.Duration
 }
 
@@ -57,8 +56,8 @@ func (e Entry) expired(now time.Time) bool {
 // Limits returns the envelope's cost limits, in the form that package budget reads, nil for none.
 func (e Entry) Limits() json.RawMessage { return e.Metadata[limitsMember] }
 
-// Spent returns what the entry's earlier deliveries cost, as far as known, and how long they were worked on.
-func (e Entry) Spent() (cost price.Amount, took time.Duration) { return e.spent, e.took }
+// Spent returns what the entry's earlier deliveries cost, as in [Delivery], and how long they were worked on.
+func (e Entry) Spent() (cost string, took time.Duration) { return e.spent, e.took }
 
 // timeMember returns a member that should be a time, zero if it is none.
 func (e Entry) timeMember(member string) time.Time {

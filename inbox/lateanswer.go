@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"heartbeat/internal/journal"
@@ -100,6 +101,9 @@ func (in InSession) Stopped() (prompt, why string) {
 	return "", ""
 }
 
+// maxName bounds an entry's own id in a list that every record carries.
+const maxName = 200
+
 // expectLate remembers the turn of an entry that was set aside, if the turn may still end with an answer and
 // can be told from any other turn.
 func (t *Tx) expectLate(d *Delivery, dead Letter) {
@@ -111,7 +115,7 @@ func (t *Tx) expectLate(d *Delivery, dead Letter) {
 	}
 	t.changeLeft(ofSession(d.SessionID), forgotten)
 	t.setLeftTurns(append(t.leftTurns(), leftTurn{
-		Session: d.SessionID, Prompt: d.PromptID, EntryID: dead.EntryID, ID: clipped(dead.ID),
+		Session: d.SessionID, Prompt: d.PromptID, EntryID: dead.EntryID, ID: strings.ToValidUTF8(dead.ID[:min(len(dead.ID), maxName)], ""),
 		Letter: dead.Letter, Handed: t.st.Handed, Evidence: d.Evidence,
 	}))
 }
@@ -170,7 +174,7 @@ func (t *Tx) Accept(l Letter) (Letter, error) {
 		EntryID: l.EntryID, RawLine: l.RawLine, StartOffset: l.StartOffset, EndOffset: l.EndOffset,
 		DeliveredAt: *l.DeliveredAt, Attempt: l.Attempts, SessionID: l.SessionID, PromptID: l.PromptID, FirstSeq: l.FirstSeq,
 	}, l.LateReply, now)
-	r.Accepted, r.Fields, l.AcceptedAt = l.Reason, l.Fields, &now
+	r.Accepted, r.Cost, l.AcceptedAt = l.Reason, l.Cost, &now
 	if r.ID != "" {
 		known, err := t.find(map[string]bool{r.ID: true})
 		if err != nil {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -177,37 +176,11 @@ func (t *Tx) Requeue(l Letter, still Mark) (Letter, error) {
 	}
 	t.addLine(journal.Line{Kind: kind, Data: raw})
 	if l.limited {
-		t.money.noteRaised(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
+		t.accountant.Raise(entryID(bytes.TrimSuffix(raw, []byte("\r"))))
 	}
 	t.mark(letterMark{l.Letter, l.EntryID, l.ID, l.Reason, LetterMark{RequeuedAt: &now}})
 	t.forgetLate(l.Letter)
 	l.RequeuedAt = &now
 	t.addEvent(Event{Event: EventRequeued, EntryID: l.EntryID, ID: l.ID, Attempt: l.Attempts, Reason: "dead letter " + l.Letter})
 	return l, t.failed
-}
-
-// MaxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
-// their exception: they are set aside, and can be given limits again.
-const MaxRaised = 64
-
-// noteRaised notes that a person set the limits of this entry.
-func (m *Money) noteRaised(entryID string) {
-	a := m.changeAccount()
-	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
-	a.Raised = a.Raised[max(0, len(a.Raised)-MaxRaised):]
-}
-
-// Raised forgets the entries in gone, and returns how many others may have limits that a person set.
-func (m *Money) Raised(gone map[string]bool) int {
-	a, isGone := m.readAccount(), func(id string) bool { return gone[id] }
-	if slices.ContainsFunc(a.Raised, isGone) {
-		a = m.changeAccount()
-		a.Raised = slices.DeleteFunc(a.Raised, isGone)
-	}
-	return len(a.Raised)
-}
-
-// IsRaised reports whether a person set the limits of this entry, which was not delivered since.
-func (m *Money) IsRaised(entryID string) bool {
-	return slices.Contains(m.readAccount().Raised, entryID)
 }

@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/machine"
+	_ "heartbeat/internal/money/account" // as in the commands: each record has an account, also where a test kills
 	"heartbeat/internal/testing/crash"
 	"heartbeat/internal/testing/long"
 )

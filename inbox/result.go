@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/money/price"
 )
 
 // Result is one line of .results.jsonl: an entry that was answered.
@@ -33,8 +32,7 @@ type Result struct {
 	Accepted        Reason                     `json:"accepted,omitempty"`         // of a late answer, why it was set aside: see [Tx.Accept]
 	BackgroundTasks json.RawMessage            `json:"background_tasks,omitempty"` // tasks that went on after its turns: "id", "type", "description", "cut_off"
 	FirstSeq        int64                      `json:"first_seq,omitempty"`        // the commit of its first delivery
-	// Fields are the price as far as it was known at that time.
-	price.Fields
+	Cost                                       // as far as it was known at that time
 }
 
 // Answer returns the result that the agent handed over, or else its reply.
@@ -107,8 +105,7 @@ func (r Result) encode() ([]byte, error) {
 	if r.FirstSeq != 0 {
 		o.Int("first_seq", r.FirstSeq)
 	}
-	p := r.Fields.Price()
-	_ = p.Members(flat.To(&o)) // only reading can fail
+	_ = r.Cost.Members(flat.To(&o)) // only reading can fail
 	return o.End(), nil
 }
 
@@ -163,8 +160,7 @@ type Event struct {
 	Until       *time.Time `json:"until,omitempty"`
 	RawLine     string     `json:"raw_line,omitempty"` // of a detached entry
 	RawBase64   string     `json:"raw_base64,omitempty"`
-	// Fields are the cost so far of an entry that was given back or dropped.
-	price.Fields
+	Cost                   // so far, of an entry that was given back or dropped
 }
 
 // NeverArrived is the reason of [EventRedelivered] if the delivery does not count as an attempt.

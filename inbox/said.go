@@ -13,7 +13,6 @@ import (
 	"heartbeat/internal/flat"
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
-	"heartbeat/internal/money/price"
 )
 
 // VerdictKind is an agent's verdict on its entry.
@@ -150,7 +149,7 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	}
 	was := earlier{
 		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.first(),
-		Spent: d.Spent.Short(), Took: d.Took + t.worked,
+		Spent: d.Spent, Took: d.Took + t.worked,
 	}
 	var line flat.Object // the entry's own line, byte for byte, and the time of its return
 	line.Text(idMember, d.ID())
@@ -159,7 +158,7 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	line.Text("raw_base64", d.RawLine.Base64)
 	line.Raw(putOffMember, t.encoded(was))
 	e := eventOf(d, EventRedelivered)
-	e.Reason, e.Until, e.Fields = reason, &until, t.money.costOf(d)
+	e.Reason, e.Until, e.Cost = reason, &until, t.accountant.CostOf(d)
 	t.addJSON(journal.Scheduled, slices.Clone(line.End()))
 	t.count(func(n *Totals) { n.Redelivered++ })
 	t.pass(d)
@@ -200,8 +199,7 @@ func (t *Tx) earlier() []earlier { return kept[[]earlier](t.st.PutOff) }
 func (t *Tx) resume(e *Entry) {
 	for _, was := range t.earlier() {
 		if was.EntryID == e.EntryID {
-			e.Attempt, e.firstSeq, e.took = was.Attempts+1, was.FirstSeq, max(0, was.Took)
-			e.spent, _ = price.Short(was.Spent) // zero if somebody edited it
+			e.Attempt, e.firstSeq, e.spent, e.took = was.Attempts+1, was.FirstSeq, was.Spent, max(0, was.Took)
 		}
 	}
 }

@@ -145,7 +145,7 @@ func (in InSession) Start(pid int, note json.RawMessage) error {
 		s.StartedSeq, s.StartNote = in.tx.Seq(), note
 		s.Process = ProcessOf(pid)
 	})
-	in.tx.money.arrive(in.id)
+	in.tx.accountant.Arrive(in.id)
 	in.ForgetStopped()
 	in.tx.addEvent(Event{Event: EventStarted, Session: in.id})
 	return in.tx.failed

@@ -15,7 +15,6 @@ import (
 	"heartbeat/internal/journal"
 	"heartbeat/internal/lines"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/money/price"
 )
 
 // takeOver adopts what another program, such as heartbeat-rs or a launcher that resets the cursor, did to the
@@ -116,7 +115,7 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 		d.DeliveredSeq = 0 // a number of a journal that is gone
 	}
 	// Nor does such a file prove what was spent, or what the agent said.
-	d.FirstSeq, d.Spent = 0, price.Amount{}
+	d.FirstSeq, d.Spent = 0, ""
 	d.Verdict, d.Progress = nil, nil
 	if was != nil && was.EntryID == d.EntryID && was.DeliveredSeq == d.DeliveredSeq {
 		d.FirstSeq, d.Spent = was.FirstSeq, was.Spent
@@ -195,7 +194,7 @@ func (t *Tx) moveForeignAside() error {
 	if t.here { // as it was before this transaction commits, which ties the state to this place
 		return nil
 	}
-	t.st.Account, t.money.account = nil, nil // what was spent elsewhere counts there
+	t.st.Account = nil // what was spent elsewhere counts there
 	var moved []string
 	for _, kind := range journal.Ours() {
 		to, err := t.moveAway(kind)

@@ -44,7 +44,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	t.In(to.SessionID).endLate()
 	t.setRedeliver(nil)
 	t.setInFlight(d)
-	t.money.enter(d)
+	t.accountant.Enter(d)
 	t.st.Handed = false
 	t.count(func(n *Totals) { n.Delivered++ })
 	return d, nil
@@ -60,7 +60,7 @@ func (t *Tx) AcknowledgeWith(reply string, tasks json.RawMessage) error {
 		return fmt.Errorf("acknowledge: %w", errNothingInFlight)
 	}
 	r := resultOf(d, reply, t.box.utcNow())
-	r.BackgroundTasks, r.Fields = tasks, t.money.costOf(d)
+	r.BackgroundTasks, r.Cost = tasks, t.accountant.CostOf(d)
 	if v := d.Verdict; v != nil && v.Kind == VerdictDone {
 		r.Result, r.Said = v.Text, true
 	}
@@ -84,7 +84,7 @@ func (t *Tx) DeadLetter(reason Reason) error {
 		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
 	}
 	dead := deadLetterOf(d, reason, t.box.utcNow())
-	dead.Fields = t.money.costOf(d)
+	dead.Cost = t.accountant.CostOf(d)
 	t.expectLate(d, t.deadLetter(dead))
 	t.pass(d)
 	return t.failed
@@ -117,7 +117,7 @@ func (t *Tx) Drop() error {
 	t.count(func(n *Totals) { n.Dropped++ })
 	t.forgetText(d)
 	e := eventOf(d, EventDropped)
-	e.Fields = t.money.costOf(d)
+	e.Cost = t.accountant.CostOf(d)
 	t.pass(d)
 	t.addEvent(e)
 	return t.failed
@@ -136,7 +136,7 @@ func (t *Tx) Bind(to Recipient) error {
 	d.SessionID, d.PromptID, d.Evidence = to.SessionID, to.PromptID, to.Evidence
 	t.setInFlight(&d)
 	if !same { // else what the turn has cost so far is the entry's
-		t.money.rebind(&d)
+		t.accountant.Rebind(&d)
 	}
 	return nil
 }
@@ -149,11 +149,11 @@ func (t *Tx) GiveBack(reason string, counted bool) error {
 	}
 	d := *t.inFlight
 	d.FirstSeq, d.Verdict, d.Progress, d.Check = d.first(), nil, nil, nil
-	fields := t.money.costOf(&d)
+	cost := t.accountant.CostOf(&d)
 	if reason == NeverArrived && !counted {
-		t.money.neverArrived(&d)
+		t.accountant.NeverArrived(&d)
 	} else {
-		t.money.leave(&d)
+		t.accountant.Leave(&d)
 	}
 	if counted {
 		d.Took += t.worked
@@ -167,7 +167,7 @@ func (t *Tx) GiveBack(reason string, counted bool) error {
 	t.setInFlight(nil)
 	t.count(func(n *Totals) { n.Redelivered++ })
 	e := eventOf(&d, EventRedelivered)
-	e.Reason, e.Uncounted, e.Fields = reason, !counted, fields
+	e.Reason, e.Uncounted, e.Cost = reason, !counted, cost
 	t.addEvent(e)
 	return t.failed
 }
@@ -199,7 +199,7 @@ func (t *Tx) moveCursor(lineStart, to int64) {
 // pass settles the entry that is in flight, or else was given back.
 func (t *Tx) pass(d *Delivery) {
 	if d == t.inFlight {
-		t.money.leave(d)
+		t.accountant.Leave(d)
 		t.setInFlight(nil)
 	} else {
 		t.setRedeliver(nil)

@@ -21,14 +21,14 @@ type Tx struct {
 	found
 	changes
 	offering
-	money  Money
-	file   *disk.File // the queue file; nil if there is none
-	store  *journal.Store
-	totals *Totals // nil until needed
-	looked *lookup // while lines are read that may have been settled
-	over   string  // the session whose turn ends in this transaction
-	chunk  []byte  // a buffer for hashing the queue file
-	closed bool
+	accountant Accountant
+	file       *disk.File // the queue file; nil if there is none
+	store      *journal.Store
+	totals     *Totals // nil until needed
+	looked     *lookup // while lines are read that may have been settled
+	over       string  // the session whose turn ends in this transaction
+	chunk      []byte  // a buffer for hashing the queue file
+	closed     bool
 }
 
 // held is the lock of a transaction, and what identifies its file.
@@ -102,7 +102,7 @@ func (t *Tx) Seq() int64 { return t.st.Seq + 1 }
 // newTx returns a transaction, or a view if lock is nil.
 func (b *Inbox) newTx(lock *disk.Lock) *Tx {
 	t := &Tx{state: state{box: b}, held: held{lock: lock}}
-	t.tx, t.money.tx = t, t
+	t.tx, t.accountant = t, newAccountant(Books{t})
 	t.store = journal.Open(b.path, lock, t.warn)
 	t.boot = t.store.Boot()
 	return t

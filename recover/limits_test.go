@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/testing/script"
 	recovery "heartbeat/recover"
@@ -43,8 +44,8 @@ func TestInvalidLimits(t *testing.T) {
 	require.NoError(t, err)
 	waits, err := v.Next(2)
 	require.NoError(t, err)
-	assert.Error(t, recovery.InvalidLimits(waits[0].Entry, v.Money().IsRaised))
-	assert.NoError(t, recovery.InvalidLimits(waits[1].Entry, v.Money().IsRaised))
+	assert.Error(t, recovery.InvalidLimits(waits[0].Entry, account.Of(v).IsRaised))
+	assert.NoError(t, recovery.InvalidLimits(waits[1].Entry, account.Of(v).IsRaised))
 	require.NoError(t, v.Close())
 
 	in(func(tx *inbox.Tx) {

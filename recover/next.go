@@ -7,6 +7,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/meter"
 	"heartbeat/orchestrate/effect"
@@ -28,12 +29,12 @@ func (h Hold) Any() bool {
 // Held returns what keeps delivery back now. It notes the settings, and pauses delivery once the day has reached its
 // limit. The caller commits.
 func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
-	tx.Money().NoteLimit(a.Limits.Day.JSON())
+	account.Of(tx).NoteLimit(a.Limits.Day.JSON())
 	if a.Checks != nil {
 		tx.NoteChecks(a.Checks.Names())
 	}
 	if a.Limits.Day.Any() { // today's spending is read only for a limit
-		if over := JudgeDay(a.Limits, tx.Money().Today()); over != nil {
+		if over := JudgeDay(a.Limits, account.Of(tx).Today()); over != nil {
 			if err := PauseForDay(tx, over); err != nil {
 				return h, err
 			}
@@ -60,7 +61,7 @@ func Held(tx *inbox.Tx, a Asker) (h Hold, err error) {
 
 // PauseForDay pauses delivery until midnight, unless a pause is in force that lasts longer.
 func PauseForDay(tx *inbox.Tx, over *Over) error {
-	until := tx.Money().Midnight()
+	until := account.Of(tx).Midnight()
 	held, err := tx.Holds().Paused()
 	if err != nil || held != nil && (held.Until == nil || !held.Until.Before(until)) {
 		return err
@@ -117,7 +118,7 @@ func (a Asker) ChecksOf(e inbox.Entry) ([]string, error) {
 }
 
 // InvalidLimits returns what is wrong with the limits of an entry that was never delivered, or nil. raised is
-// [inbox.Money.IsRaised].
+// [account.Money.IsRaised].
 func InvalidLimits(e inbox.Entry, raised func(entryID string) bool) error {
 	parse := budget.ParseSent
 	if raised(e.EntryID) {
@@ -134,14 +135,14 @@ func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
 		return true, tx.Refuse(e, inbox.ReasonCheck, err.Error())
 	}
 	if e.Attempt < 2 {
-		if err := InvalidLimits(e, tx.Money().IsRaised); err != nil {
+		if err := InvalidLimits(e, account.Of(tx).IsRaised); err != nil {
 			return true, tx.Refuse(e, inbox.ReasonLimits, err.Error())
 		}
 		return false, nil
 	}
 	own, _ := budget.Parse(e.Limits()) // they were valid before the first delivery
 	cost, took := e.Spent()
-	figures, over := own.Within(a.Limits.Entry).Over(budget.Spent{Amount: cost, Time: took})
+	figures, over := own.Within(a.Limits.Entry).Over(budget.Spent{Amount: account.Amount(cost), Time: took})
 	if !over {
 		return false, nil
 	}

@@ -7,6 +7,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/check"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
@@ -38,7 +39,7 @@ func LimitsOf(d *inbox.Delivery, flags budget.Plan) budget.Plan {
 
 // Judge returns the limit that an entry in flight or the day has reached with what was spent, or nil. A limit that
 // settles the entry for good comes first. l is from [LimitsOf].
-func Judge(d *inbox.Delivery, l budget.Plan, s inbox.Spending) *Over {
+func Judge(d *inbox.Delivery, l budget.Plan, s account.Spending) *Over {
 	alone := func(figures string) *Over { return &Over{Figures: figures, Alone: true, Seq: d.DeliveredSeq} }
 	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: Took(d)}); over {
 		return alone(figures + attempts(d.Attempt))
@@ -63,7 +64,7 @@ func OverTime(d *inbox.Delivery, flags budget.Plan) *Over {
 	if l.Entry.Time == 0 {
 		return nil // Judge would inspect the session's process
 	}
-	return Judge(d, l, inbox.Spending{})
+	return Judge(d, l, account.Spending{})
 }
 
 const priceless = " went to a model whose price nobody knows, so that no limit in dollars holds"
@@ -89,7 +90,7 @@ func JudgeDay(l budget.Plan, today price.Amount) *Over {
 }
 
 // DayLimit returns the limit of a day as the hook noted it last. A limit that this release cannot parse counts as none.
-func DayLimit(a *inbox.Account) budget.Limits {
+func DayLimit(a *account.Account) budget.Limits {
 	l, _ := budget.Parse(a.DayLimit)
 	return l
 }

@@ -15,6 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
@@ -77,7 +78,7 @@ func (s *spender) begin(session string) {
 func (s *spender) place(tx *inbox.Tx) {
 	info, err := os.Stat(s.transcript)
 	require.NoError(s, err)
-	tx.Money().Position(s.session, s.transcript, info.Size(), true)
+	account.Of(tx).Position(s.session, s.transcript, info.Size(), true)
 }
 
 // stop ends a turn: settle deals with the entry in flight, and deliver hands the next one
@@ -376,14 +377,14 @@ func TestForgedCosts(t *testing.T) {
 // TestToday has today's sum in words, with the limits of a day.
 func TestToday(t *testing.T) {
 	nanos := price.Nanos(50_000_000_000)
-	usd := price.Price{Amount: price.Amount{Nanos: 3_100_000_000, Dollars: true, Tokens: price.Tokens{Input: 41_200}, Requests: 2}}.Fields()
-	tokens := price.Price{Amount: price.Amount{Tokens: price.Tokens{Input: 41_200}, Requests: 2}}.Fields()
+	usd := price.Price{Amount: price.Amount{Nanos: 3_100_000_000, Dollars: true, Tokens: price.Tokens{Input: 41_200}, Requests: 2}}.Cost()
+	tokens := price.Price{Amount: price.Amount{Tokens: price.Tokens{Input: 41_200}, Requests: 2}}.Cost()
 	for want, today := range map[string]spentToday{
-		"3.10 USD":                       {Fields: usd},
-		"3.10 of 50.00 USD":              {Fields: usd, LimitUSD: &nanos},
-		"3.10 USD, 41.2k of 1.5M tokens": {Fields: usd, LimitTokens: 1_500_000},
-		"41.2k tokens":                   {Fields: tokens},
-		"an unknown part of 50.00 USD, 41.2k tokens": {Fields: tokens, LimitUSD: &nanos},
+		"3.10 USD":                       {Cost: usd},
+		"3.10 of 50.00 USD":              {Cost: usd, LimitUSD: &nanos},
+		"3.10 USD, 41.2k of 1.5M tokens": {Cost: usd, LimitTokens: 1_500_000},
+		"41.2k tokens":                   {Cost: tokens},
+		"an unknown part of 50.00 USD, 41.2k tokens": {Cost: tokens, LimitUSD: &nanos},
 		"nothing of 50.00 USD":                       {LimitUSD: &nanos},
 		"0 of 1.5M tokens":                           {LimitTokens: 1_500_000},
 	} {
@@ -392,7 +393,7 @@ func TestToday(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
 	s.in(func(tx *inbox.Tx) error {
-		tx.Money().NoteLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000}.JSON())
+		account.Of(tx).NoteLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000}.JSON())
 		_, err := tx.Holds().Pause("", nil)
 		return err
 	})
@@ -405,7 +406,7 @@ func TestToday(t *testing.T) {
 	assert.Contains(t, out, `"cost_usd":3.1,`)
 	assert.Contains(t, out, `"limit_usd":50,"limit_tokens":4000}`)
 	s.in(func(tx *inbox.Tx) error {
-		tx.Money().NoteLimit(budget.Limits{}.JSON())
+		account.Of(tx).NoteLimit(budget.Limits{}.JSON())
 		return tx.Holds().Resume()
 	})
 	out, _ = says(t, s.box, "status")

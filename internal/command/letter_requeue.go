@@ -11,6 +11,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate"
 )
@@ -125,7 +126,7 @@ func (r *requeueing) findGone() error {
 		return err
 	}
 	r.gone = map[string]bool{}
-	for _, id := range v.Money().Account().Raised {
+	for _, id := range account.Of(v).Account().Raised {
 		r.gone[id] = true
 	}
 	waits := func(entryID string) bool { delete(r.gone, entryID); return len(r.gone) > 0 }
@@ -162,8 +163,8 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 		return r.accept(tx, l)
 	}
 	if r.limits.Any() && l.Open() {
-		if tx.Money().Raised(r.gone) >= inbox.MaxRaised {
-			r.refuse(fmt.Errorf("requeue %s: only %d entries at a time may wait with limits that a person set: ask again once the others were delivered", l.Letter, inbox.MaxRaised))
+		if account.Of(tx).Raised(r.gone) >= account.MaxRaised {
+			r.refuse(fmt.Errorf("requeue %s: only %d entries at a time may wait with limits that a person set: ask again once the others were delivered", l.Letter, account.MaxRaised))
 			return nil
 		}
 		old, _ := budget.Parse(l.Limits()) // empty if invalid limits are why it is a letter

@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/money/book"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -72,7 +73,7 @@ func addLetter(l *list, d display, letter inbox.Letter) {
 		letter.Letter, cmp.Or(l.when(letter.DeadLetteredAt), "-"), cmp.Or(words.Brief(string(letter.Reason)), "-"), strconv.Itoa(letter.Attempts),
 		words.Name(letter.ID, letter.EntryID), text, requeued,
 	}
-	l.row(append(costlyOrder(d, cells, letter.Price().Cell()), late)...)
+	l.row(append(costlyOrder(d, cells, price.Of(letter.Cost).Cell()), late)...)
 }
 
 // Letters are read, priced and printed in parts of at most this size.
@@ -187,7 +188,7 @@ func describeLetter(l inbox.Letter, shown display) *layout.Table {
 	stamp("set aside", &l.DeadLetteredAt)
 	stamp("delivered", l.DeliveredAt)
 	row("attempts", strconv.Itoa(l.Attempts))
-	row("cost", l.Price().Sentence())
+	row("cost", price.Of(l.Cost).Sentence())
 	row("session", l.SessionID)
 	row("prompt", l.PromptID)
 	row("offsets", fmt.Sprintf("[%d,%d)", l.StartOffset, l.EndOffset))

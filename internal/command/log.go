@@ -147,7 +147,7 @@ var eventStyles = map[string]layout.Style{history.DeadLettered: layout.Red, stri
 func (o *logFlags) print(s cli.Streams, all []history.Event) error {
 	for i, e := range all {
 		id, first := e.Outcome()
-		all[i].Fields = o.prices.Price(id, first, e.Fields).Fields()
+		all[i].Cost = o.prices.Price(id, first, e.Cost).Cost()
 	}
 	s.Warn(o.prices.Notes())
 	if o.rows != nil {

@@ -11,6 +11,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/budget"
 )
@@ -111,7 +112,7 @@ func resume(box *inbox.Inbox, i *cli.InboxFlags, s cli.Streams) error {
 		if r.WasBackingOff, err = tx.Holds().Backoff(); err != nil {
 			return err
 		}
-		tx.Money().AcceptUnpriced()
+		account.Of(tx).AcceptUnpriced()
 		return tx.Holds().Resume()
 	})
 	if err != nil {

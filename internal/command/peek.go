@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -79,7 +80,7 @@ func (o *peekFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) (err error)
 	position := 0
 	err = v.Waits(nil, func(w inbox.Waiting) bool {
 		position++
-		invalid := recovery.InvalidLimits(w.Entry, v.Money().IsRaised) != nil
+		invalid := recovery.InvalidLimits(w.Entry, account.Of(v).IsRaised) != nil
 		if o.JSON {
 			l.err = cli.PrintJSON(lines, peeked{
 				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, invalid, w.Wide,

@@ -19,6 +19,7 @@ import (
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/money/book"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -252,7 +253,7 @@ func (a *answers) print(r inbox.Result, line []byte) {
 	if l.ForPeople() {
 		cells = slices.Insert(cells, 4, checked)
 	}
-	l.row(costlyOrder(l.display, cells, r.Price().Cell())...)
+	l.row(costlyOrder(l.display, cells, price.Of(r.Cost).Cell())...)
 }
 
 // withObjection adds another hook's objection to a result's line. A line that cannot be parsed stays as it is.

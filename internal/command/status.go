@@ -12,7 +12,6 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
@@ -109,7 +108,7 @@ type flying struct {
 	SessionID   string          `json:"session_id,omitempty"`
 	Verdict     *inbox.Verdict  `json:"verdict,omitempty"`  // as in ".in-flight"
 	Progress    *inbox.Progress `json:"progress,omitempty"` // as in ".in-flight"
-	price.Fields
+	inbox.Cost
 }
 
 type lastSession struct {
@@ -226,7 +225,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.NextDue, st.overdue = &due, !due.After(f.Now)
 	}
 	if d := f.InFlight; d != nil {
-		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, max(0, f.Now.Sub(d.DeliveredAt).Seconds()), d.Attempt, d.SessionID, d.Verdict, d.Progress, price.Fields{}}
+		st.InFlight = &flying{d.ID(), d.EntryID, d.DeliveredAt, max(0, f.Now.Sub(d.DeliveredAt).Seconds()), d.Attempt, d.SessionID, d.Verdict, d.Progress, inbox.Cost{}}
 	}
 	if f.SelfEnqueued.Count > 0 {
 		st.SelfEnqueued = &f.SelfEnqueued

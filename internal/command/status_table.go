@@ -61,7 +61,7 @@ func (st status) rows(row func(name, format string, args ...any), shown display)
 	}
 	if d := st.InFlight; d != nil {
 		cost := ""
-		if so := d.Price().String(); so != "" {
+		if so := price.Of(d.Cost).String(); so != "" {
 			cost = ", " + so + " so far"
 		}
 		row("in flight", "%s, delivered %s, attempt %d%s", words.Name(d.ID, d.EntryID), shown.at(d.DeliveredAt), d.Attempt, cost)
@@ -127,14 +127,14 @@ func (d *flying) rows(row func(name, format string, args ...any), shown display)
 // spentToday is what was spent since midnight, and the limits of a day.
 type spentToday struct {
 	Date string `json:"date"`
-	price.Fields
+	inbox.Cost
 	LimitUSD    *price.Nanos `json:"limit_usd,omitempty"`
 	LimitTokens int64        `json:"limit_tokens,omitempty"`
 }
 
 // String returns "3.10 of 50.00 USD", or without the limit. Tokens appear if limited, or if no dollars are known.
 func (t spentToday) String() string {
-	p := t.Price()
+	p := price.Of(t.Cost)
 	var parts []string
 	switch {
 	case p.Dollars && t.LimitUSD != nil:
@@ -164,7 +164,7 @@ func (st *status) spent(f see.Facts) {
 	}
 	if d := f.InFlight; d != nil && st.InFlight != nil {
 		if p, known := now.OfDelivery(d); known {
-			st.InFlight.Fields = p.Fields()
+			st.InFlight.Cost = p.Cost()
 		}
 	}
 	limit := recovery.DayLimit(&now.Account)
@@ -177,7 +177,7 @@ func (st *status) spent(f see.Facts) {
 			" nobody knows the price of the model: "+meter.SayPrices())
 	}
 	spent.Dollars = now.Total().Dollars // dollars are known, so none today is 0
-	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Fields: spent.Fields(), LimitTokens: limit.Tokens}
+	st.Today = &spentToday{Date: f.Now.Local().Format(time.DateOnly), Cost: spent.Cost(), LimitTokens: limit.Tokens}
 	if limit.Nanos > 0 {
 		st.Today.LimitUSD = new(price.Nanos(limit.Nanos))
 	}

@@ -13,6 +13,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/command/doctor"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/budget"
 	"heartbeat/orchestrate"
 )
@@ -50,8 +51,8 @@ func TestResumeOverADaysLimit(t *testing.T) {
 	pause := func(limit int64) {
 		s.in(func(tx *inbox.Tx) error {
 			l := budget.Limits{Nanos: limit}
-			tx.Money().NoteLimit(l.JSON())
-			v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, tx.Money().Today())
+			account.Of(tx).NoteLimit(l.JSON())
+			v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, account.Of(tx).Today())
 			require.NotNil(t, v)
 			return recovery.PauseForDay(tx, v)
 		})
@@ -78,8 +79,8 @@ func TestStatusOfWhatHasNoPrice(t *testing.T) {
 	s.stop(nil, false)
 	s.end()
 	s.in(func(tx *inbox.Tx) error {
-		tx.Money().NoteLimit(budget.Limits{Nanos: 50_000_000_000}.JSON())
-		v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 50_000_000_000}}, tx.Money().Today())
+		account.Of(tx).NoteLimit(budget.Limits{Nanos: 50_000_000_000}.JSON())
+		v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 50_000_000_000}}, account.Of(tx).Today())
 		require.NotNil(t, v)
 		assert.Contains(t, v.Figures, "today 1 request went to a model whose price nobody knows")
 		return recovery.PauseForDay(tx, v)

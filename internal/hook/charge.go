@@ -5,6 +5,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
@@ -29,7 +30,7 @@ func (h *hook) chargeEnd(tx *inbox.Tx) {
 
 // notePosition notes the size of the session's transcript.
 func (h *hook) notePosition(tx *inbox.Tx) {
-	tx.Money().Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
+	account.Of(tx).Position(h.input.SessionID, h.input.TranscriptPath, claude.TranscriptSize(h.input.TranscriptPath), h.endsTurn())
 }
 
 func (h *hook) warnUncounted(err error) {
@@ -52,12 +53,12 @@ func causeOf(err error) string {
 // tool is wanted.
 func (h *hook) count(view *inbox.View, tool string) (*meter.Counted, error) {
 	path := h.input.TranscriptPath
-	h.cut = h.cut || view.Money().Position(h.input.SessionID, path, claude.TranscriptSize(path), false)
-	s := view.Money().Turns(h.input.SessionID)
+	h.cut = h.cut || account.Of(view).Position(h.input.SessionID, path, claude.TranscriptSize(path), false)
+	s := account.Of(view).Turns(h.input.SessionID)
 	if s == nil {
 		return nil, nil
 	}
-	return meter.CountTurns(s, view.Money().DayBegan(), tool, h.input.AgentID)
+	return meter.CountTurns(s, account.Of(view).DayBegan(), tool, h.input.AgentID)
 }
 
 // awaitSpending waits at the end of a turn, close to a limit of the day, until the transcript has the turn's answer. The
@@ -106,8 +107,8 @@ func (h *hook) awaitUsage() {
 
 // spending returns what was spent, including what c counted of the session. If c is unsure, a table that cannot be read
 // may have the missing prices, so none counts as missing.
-func (h *hook) spending(view *inbox.View, c *meter.Counted) inbox.Spending {
-	money := view.Money()
+func (h *hook) spending(view *inbox.View, c *meter.Counted) account.Spending {
+	money := account.Of(view)
 	money.Count(h.input.SessionID, c.Open(h.input.SessionID))
 	s := money.Spending()
 	if c.Unsure {

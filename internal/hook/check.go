@@ -12,6 +12,7 @@ import (
 	"heartbeat/internal/check"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
@@ -49,7 +50,7 @@ func (c *checking) of(d *inbox.Delivery) *check.Outcome {
 // mustCheck decides about the check of an entry whose turn has ended, and returns the check's new state, nil if it stays.
 // Outcome 0 means that there is nothing to do: the entry has no check, has passed it, or can go no further. mayBlock says
 // that the turn may be continued, and spent returns what was spent by now.
-func (h *hook) mustCheck(f *recovery.Flight, mayBlock bool, spent func() inbox.Spending) (outcome, *inbox.Check, error) {
+func (h *hook) mustCheck(f *recovery.Flight, mayBlock bool, spent func() account.Spending) (outcome, *inbox.Check, error) {
 	d := f.Entry
 	if d.Check == nil || d.Verdict != nil && d.Verdict.Kind != inbox.VerdictDone {
 		h.checking.outcome = nil // the agent gave the entry up during the check
@@ -78,7 +79,7 @@ func (h *hook) mustCheck(f *recovery.Flight, mayBlock bool, spent func() inbox.S
 
 // checked notes in c the outcome of the check that this hook ran, and returns what the Stop does next. Outcome 0 means
 // that the entry is settled now.
-func (h *hook) checked(d *inbox.Delivery, c *inbox.Check, o *check.Outcome, mayBlock bool, spent func() inbox.Spending) outcome {
+func (h *hook) checked(d *inbox.Delivery, c *inbox.Check, o *check.Outcome, mayBlock bool, spent func() account.Spending) outcome {
 	c.Seconds += o.Took.Seconds()
 	if c.Tail, c.Why = o.Tail, o.Why; len(h.checking.names) > 1 {
 		c.Why = o.Name + ": " + o.Why

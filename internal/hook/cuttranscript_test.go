@@ -12,6 +12,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/hook"
 	"heartbeat/internal/money/book"
+	"heartbeat/internal/money/price"
 )
 
 // cut truncates the transcript to its first line.
@@ -48,7 +49,7 @@ func TestACutTranscript(t *testing.T) {
 		s.request()
 		require.Contains(t, s.event("PostToolBatch", ""), "it took 3300 of 3000 tokens")
 		require.Len(t, s.letters(), 1)
-		assert.EqualValues(t, 3300, s.letters()[0].Tokens.Sum())
+		assert.EqualValues(t, 3300, price.Of(s.letters()[0].Cost).Tokens.Sum())
 		assert.EqualValues(t, 3300, s.total())
 	})
 	t.Run("amid an entry", func(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/check"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/words"
 	recovery "heartbeat/recover"
 )
@@ -177,7 +178,7 @@ func (h *hook) endTurn(tx *inbox.Tx) (outcome, error) {
 				f.TaskWait = f.Wait(left, f.LastReply())
 				return resting, tx.Bind(inbox.Recipient{SessionID: f.Entry.SessionID, PromptID: f.Entry.PromptID, Evidence: f.Encode()})
 			}
-			o, c, err := h.mustCheck(f, !h.gate.shut && !blocked, func() inbox.Spending { h.chargeEnd(tx); return tx.Money().Spending() })
+			o, c, err := h.mustCheck(f, !h.gate.shut && !blocked, func() account.Spending { h.chargeEnd(tx); return account.Of(tx).Spending() })
 			if c != nil {
 				err = tx.NoteCheck(*c)
 			}

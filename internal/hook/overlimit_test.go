@@ -95,7 +95,7 @@ func TestALimitInDollars(t *testing.T) {
 	require.Contains(t, s.event("PostToolBatch", ""), "it cost 0.012 of 0.011 USD")
 	require.Len(t, s.letters(), 1)
 	assert.Equal(t, inbox.ReasonOverBudget, s.letters()[0].Reason)
-	assert.Equal(t, price.Nanos(2*requestNanos), *s.letters()[0].CostUSD)
+	assert.EqualValues(t, 2*requestNanos, price.Of(s.letters()[0].Cost).Nanos)
 }
 
 // No limit in dollars can hold for a model without a known price, so the first request stops the entry. Without such a

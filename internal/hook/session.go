@@ -10,6 +10,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/meter"
 	recovery "heartbeat/recover"
 )
@@ -96,7 +97,7 @@ func (h *hook) isSecondClient(d *inbox.Delivery) bool {
 func (h *hook) leaveTurn(tx *inbox.Tx) {
 	if d := tx.InFlight(); d != nil && h.isOtherTurn(d) {
 		h.notePosition(tx)
-		tx.Money().LeaveTurn()
+		account.Of(tx).LeaveTurn()
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/hook"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
@@ -154,7 +155,7 @@ func (w *hookWorld) knows(session string) (known bool) {
 	}
 	v, err := w.box().View()
 	require.NoError(w.t, err)
-	a, err := v.Account()
+	a, err := account.Of(v).Charged()
 	require.NoError(w.t, errors.Join(err, v.Close()))
 	_, err = book.Lines(w.box(), func(l price.Line) { known = known || l.SessionID == session })
 	require.NoError(w.t, err)
@@ -199,8 +200,8 @@ func (w *hookWorld) audit() {
 	for session, b := range w.bills {
 		tx, err := w.box().Begin(context.Background())
 		require.NoError(w.t, err)
-		tx.Money().Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
-		tx.Money().Turns(session) // a turn that no hook could report counts as a whole
+		account.Of(tx).Position(session, b.transcript, claude.TranscriptSize(b.transcript), false)
+		account.Of(tx).Turns(session) // a turn that no hook could report counts as a whole
 		require.NoError(w.t, meter.NoteCharge(tx, session, false))
 		require.NoError(w.t, tx.Commit())
 		require.NoError(w.t, tx.Close())
@@ -212,7 +213,7 @@ func (w *hookWorld) audit() {
 	require.Equal(w.t, spent*2500, tokens, "tokens")
 	v, err := w.box().View()
 	require.NoError(w.t, err)
-	a, err := v.Account()
+	a, err := account.Of(v).Charged()
 	require.NoError(w.t, errors.Join(err, v.Close()))
 	require.Equal(w.t, spent*cent, a.Total.Nanos)
 	require.Empty(w.t, a.Sessions)

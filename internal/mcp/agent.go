@@ -158,6 +158,7 @@ var (
 var shapes = map[reflect.Type]*jsonschema.Schema{
 	reflect.TypeFor[json.RawMessage](): {},
 	reflect.TypeFor[price.Nanos]():     {Type: "number"},
+	reflect.TypeFor[json.Number]():     {Type: "number"},
 }
 
 // add adds a tool with structured output. The model reads an error of do, which is the tool's, not the protocol's. The

@@ -17,14 +17,14 @@ import (
 
 // What is written fits the schemas with all that it may have, such as a price.
 func TestSchemasFit(t *testing.T) {
-	cost := price.Price{Amount: price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 7}, Requests: 1}, Model: "m"}.Fields()
+	cost := price.Price{Amount: price.Amount{Nanos: 12_000_000, Dollars: true, Tokens: price.Tokens{Input: 7}, Requests: 1}, Model: "m"}.Cost()
 	raw := json.RawMessage(`{"a":[1,null]}`)
 	verdict := &inbox.Verdict{Kind: inbox.VerdictDone, Text: "x"}
 	for tool, out := range map[string]any{
 		"result": fate{
 			ID: "a", State: inbox.FoundAnswered,
-			Result:     &inbox.Result{Metadata: map[string]json.RawMessage{"k": raw}, BackgroundTasks: raw, Check: &inbox.Check{}, Fields: cost},
-			DeadLetter: &inbox.DeadLetter{Metadata: map[string]json.RawMessage{"k": raw}, Fields: cost},
+			Result:     &inbox.Result{Metadata: map[string]json.RawMessage{"k": raw}, BackgroundTasks: raw, Check: &inbox.Check{}, Cost: cost},
+			DeadLetter: &inbox.DeadLetter{Metadata: map[string]json.RawMessage{"k": raw}, Cost: cost},
 		},
 		"task_current": task.Current{Metadata: map[string]json.RawMessage{"k": raw}, DeliveredAt: time.Now(), Verdict: verdict, Progress: &inbox.Progress{}},
 		"enqueue":      inbox.Receipt{NotBefore: new(time.Now()), Warnings: []string{"w"}},

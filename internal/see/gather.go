@@ -15,6 +15,7 @@ import (
 	"heartbeat/internal/agent"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate"
@@ -199,7 +200,7 @@ func survey(box *inbox.Inbox, v *inbox.View, f *Facts) (err error) {
 	f.Backoff = keepError(v.Holds().Backoff())(&err)
 	f.Streak = keepError(v.Holds().Streak())(&err)
 	f.Spent = sync.OnceValues(func() (*book.Prices, error) { return book.Spending(box, nil) })
-	a := keepError(v.Account())(&err)
+	a := keepError(account.Of(v).Charged())(&err)
 	if limit := recovery.DayLimit(&a); limit.Any() {
 		if spent, unread := f.Spent(); unread == nil {
 			f.DayNear = recovery.NearDay(limit, spent.Today())

@@ -144,7 +144,7 @@ type Report struct {
 	Dropped      int64 `json:"dropped"`
 	Queued       int64 `json:"queued"` // at the end; -1: not known
 	// Fields are what was spent during the work, also outside of entries.
-	price.Fields
+	inbox.Cost
 
 	Sessions   int      `json:"sessions"`
 	Restarts   int      `json:"restarts"`              // after sessions that ended too early
@@ -198,7 +198,7 @@ func (r *Report) figures() string {
 		text += " (" + words.Count(r.Restarts, "restart", "restarts") + ")"
 	}
 	text += ", " + words.Took(time.Duration(r.Wall*float64(time.Second)))
-	if cost := r.Price().String(); cost != "" {
+	if cost := price.Of(r.Cost).String(); cost != "" {
 		text += ", " + cost
 	}
 	return text

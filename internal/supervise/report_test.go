@@ -21,7 +21,7 @@ func TestReportInWords(t *testing.T) {
 	assert.Equal(t, "drained: 3 answered; 1 session, 1m 5s", r.String())
 	r.Reason, r.Detail, r.Queued, r.Sessions, r.Restarts, r.Dropped = Paused, "for the night", 4, 3, 2, 1
 	assert.Equal(t, "paused: 3 answered, 1 dropped, 4 queued; 3 sessions (2 restarts), 1m 5s: for the night", r.String())
-	r.Fields = price.Price{Amount: price.Amount{Nanos: 2_610_000_000, Dollars: true, Unpriced: 1}}.Fields()
+	r.Cost = price.Price{Amount: price.Amount{Nanos: 2_610_000_000, Dollars: true, Unpriced: 1}}.Cost()
 	assert.Equal(t, "paused: 3 answered, 1 dropped, 4 queued; 3 sessions (2 restarts), 1m 5s, 2.61+ USD: for the night", r.String())
 	expired := Report{Reason: Drained, DeadLettered: 1, StartedAt: at, EndedAt: at.Add(2 * time.Millisecond), Wall: 0.002}
 	assert.Equal(t, "drained: 0 answered, 1 dead-lettered; 0 sessions, 2ms", expired.String())

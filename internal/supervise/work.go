@@ -226,7 +226,7 @@ func (r *run) conclude(e *ending) {
 	if after, err := spent(r.box); err == nil { // else the cost is not known
 		meanwhile := after.Minus(r.spent)
 		meanwhile.Dollars = meanwhile.Nanos > 0 // no dollars if the client named none
-		n.Fields = price.Price{Amount: meanwhile}.Fields()
+		n.Cost = price.Price{Amount: meanwhile}.Cost()
 	}
 }
 

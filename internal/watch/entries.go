@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/command/history"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
@@ -135,7 +136,7 @@ func waiting(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, err 
 		if more = len(all) > mostWaiting; more {
 			return false
 		}
-		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: strings.Join(history.Special(w, recovery.InvalidLimits(w.Entry, v.Money().IsRaised) != nil), ", "), Text: begin(w.Text)}
+		item := Item{Kind: Waiting, ID: w.ID, EntryID: w.EntryID, Start: w.Start, At: w.SentAt(), Note: strings.Join(history.Special(w, recovery.InvalidLimits(w.Entry, account.Of(v).IsRaised) != nil), ", "), Text: begin(w.Text)}
 		if again != nil && again.StartOffset == w.Start {
 			item.Kind, item.Note = GivenBack, fmt.Sprintf("attempt %d", w.Attempt)
 			item.Price, _ = prices.OfDelivery(again)
@@ -161,7 +162,7 @@ func openLetters(box *inbox.Inbox, prices *book.Prices) (all []Item, more bool, 
 	for _, l := range slices.Backward(letters) {
 		all = append(all, Item{
 			Kind: DeadLetter, ID: l.ID, EntryID: l.EntryID, Letter: l.Letter, At: l.DeadLetteredAt, Note: l.Reason.Why(l.Failure),
-			Text: begin(l.Text()), Price: prices.Of(l.EntryID, l.FirstSeq, l.Fields),
+			Text: begin(l.Text()), Price: prices.Of(l.EntryID, l.FirstSeq, l.Cost),
 		})
 	}
 	return all, more, err
@@ -172,7 +173,7 @@ func answered(box *inbox.Inbox, prices *book.Prices) (all []Item, err error) {
 	_, err = history.Results(box).Each(mostAnswered, func(r inbox.Result, _ []byte) {
 		all = append(all, Item{
 			Kind: Answered, ID: r.ID, EntryID: r.EntryID, Start: r.StartOffset, At: r.AcknowledgedAt,
-			Text: begin(r.Prompt), Reply: begin(r.Answer()), Price: prices.Of(r.EntryID, r.FirstSeq, r.Fields),
+			Text: begin(r.Prompt), Reply: begin(r.Answer()), Price: prices.Of(r.EntryID, r.FirstSeq, r.Cost),
 		})
 	})
 	slices.Reverse(all)

@@ -15,6 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/meter"
 )
 
@@ -171,6 +172,6 @@ func (a *agents) transcript(name string) string { return filepath.Join(a.root, n
 
 // spend has the session's account charged up to here.
 func (a *agents) spend(tx *inbox.Tx, name string) {
-	tx.Money().Position(session(name), a.transcript(name), claude.TranscriptSize(a.transcript(name)), true)
+	account.Of(tx).Position(session(name), a.transcript(name), claude.TranscriptSize(a.transcript(name)), true)
 	require.NoError(a.t, meter.ChargeTurn(tx, session(name)))
 }

@@ -37,7 +37,7 @@ type Event struct {
 	Until     *time.Time     `json:"until,omitempty"`
 	Check     *inbox.Check   `json:"check,omitempty"`
 	// Fields are what the entry cost so far, over all attempts.
-	price.Fields
+	inbox.Cost
 
 	first int64     // of an outcome: the commit of the entry's first delivery, 0 if unknown
 	order time.Time // where an event without a time belongs, zero: at the end
@@ -122,7 +122,7 @@ func (e Event) facts(attempt int) (facts []string) {
 		}
 		facts = append(facts, check)
 	}
-	if cost := e.Price().String(); cost != "" {
+	if cost := price.Of(e.Cost).String(); cost != "" {
 		facts = append(facts, cost)
 	}
 	if e.Until != nil {

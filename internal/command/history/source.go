@@ -50,7 +50,7 @@ func Contested(box *inbox.Inbox) (map[string]string, error) {
 func resultEvents(r inbox.Result) []Event {
 	answered := Event{
 		At: known(r.AcknowledgedAt), Event: Answered, ID: r.ID, EntryID: r.EntryID,
-		Attempt: r.Attempt, SessionID: r.SessionID, Reply: new(r.Answer()), Check: r.Check, Fields: r.Fields, first: r.FirstSeq,
+		Attempt: r.Attempt, SessionID: r.SessionID, Reply: new(r.Answer()), Check: r.Check, Cost: r.Cost, first: r.FirstSeq,
 	}
 	if !r.DeliveredAt.IsZero() && answered.At != nil {
 		answered.LatencyMS = new(max(0, r.AcknowledgedAt.Sub(r.DeliveredAt)).Round(time.Millisecond).Milliseconds())
@@ -75,7 +75,7 @@ func letterEvents(l letter) []Event {
 	dead := Event{
 		At: known(l.DeadLetteredAt), Event: DeadLettered, ID: l.ID, EntryID: l.EntryID,
 		Attempt: l.Attempts, SessionID: l.SessionID, Reason: string(l.DeadLetter.Reason), Failure: l.Failure, Check: l.Check,
-		Fields: l.Fields, first: l.FirstSeq,
+		Cost: l.Cost, first: l.FirstSeq,
 	}
 	switch l.DeadLetter.Reason {
 	case inbox.ReasonExpired:
@@ -98,7 +98,7 @@ func recordedEvents(e inbox.Event) []Event {
 	recorded := Event{
 		At: known(e.At), Event: string(e.Event), ID: e.ID, EntryID: e.EntryID,
 		Attempt: e.Attempt, SessionID: e.Session, Reason: e.Reason, Until: e.Until, Uncounted: e.Uncounted,
-		Fields: e.Fields,
+		Cost: e.Cost,
 	}
 	if e.DeliveredAt == nil {
 		return []Event{recorded}

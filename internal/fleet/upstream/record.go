@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/price"
 )
 
 // Word names an outcome in the bucket of results.
@@ -48,7 +47,7 @@ type Settled struct {
 	Attempts  int       `json:"attempts"`
 	SessionID string    `json:"session_id,omitempty"`
 	At        time.Time `json:"at"` // by the agent's clock
-	price.Fields
+	inbox.Cost
 }
 
 // Record is the decision about a message: the value under [message.Key] in the bucket of results. It has no text,
@@ -102,7 +101,7 @@ func ParseAnswer(value []byte) (a Answer, err error) {
 // Answered returns the outcome of an entry that was answered.
 func Answered(r inbox.Result) Answer {
 	return Answer{
-		Settled: Settled{Attempts: r.Attempt, SessionID: r.SessionID, At: r.AcknowledgedAt, Fields: r.Fields},
+		Settled: Settled{Attempts: r.Attempt, SessionID: r.SessionID, At: r.AcknowledgedAt, Cost: r.Cost},
 		Reply:   r.Answer(),
 	}
 }
@@ -122,7 +121,7 @@ type Letter struct {
 func Failed(d inbox.DeadLetter) Letter {
 	l := Letter{
 		Answer: Answer{Settled: Settled{
-			Attempts: d.Attempts, SessionID: d.SessionID, At: d.DeadLetteredAt, Fields: d.Fields, Reason: string(d.Reason),
+			Attempts: d.Attempts, SessionID: d.SessionID, At: d.DeadLetteredAt, Cost: d.Cost, Reason: string(d.Reason),
 		}},
 		Payload: []byte(inbox.Letter{DeadLetter: d}.Text()),
 	}

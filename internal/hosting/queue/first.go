@@ -11,6 +11,7 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/effect"
 	recovery "heartbeat/recover"
@@ -72,7 +73,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (prompt string, ok bool, e
 		return KickOff, true, tx.Commit()
 	}
 	path, _ := agent.StartOf(tx.In(q.round.session).Known().StartNote) // of the transcript that the session continues
-	tx.Money().Position(q.round.session, path, claude.TranscriptSize(path), false)
+	account.Of(tx).Position(q.round.session, path, claude.TranscriptSize(path), false)
 	checks, err := q.asker().ChecksOf(e)
 	if err != nil {
 		return "", false, err

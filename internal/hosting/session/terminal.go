@@ -57,7 +57,7 @@ func (h *host) inTerminal() error {
 	h.change(func(s *folder.State) {
 		h.fillLive(s)
 		s.Client, s.Rounds, s.Ended = nil, report.Sessions, endedItself
-		spentInTerminal(s, report.Price())
+		spentInTerminal(s, price.Of(report.Cost))
 		switch {
 		case h.stalled.Load():
 			s.Ended, s.EndedAfter = endedByStall, h.Stall.String()

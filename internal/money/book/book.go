@@ -8,6 +8,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/flat"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/price"
 )
 
@@ -56,9 +57,9 @@ func (b *Book) read() *Prices {
 }
 
 // Price returns what an entry cost. was is the price in its outcome: see [Prices.Of].
-func (b *Book) Price(entryID string, firstSeq int64, was price.Fields) price.Price {
+func (b *Book) Price(entryID string, firstSeq int64, was inbox.Cost) price.Price {
 	if firstSeq == 0 {
-		return was.Price()
+		return price.Of(was)
 	}
 	return b.read().Of(entryID, firstSeq, was)
 }
@@ -68,8 +69,8 @@ func (b *Book) Result(r inbox.Result, line []byte) (inbox.Result, []byte) {
 	if r.FirstSeq == 0 {
 		return r, line
 	}
-	p, was := b.Price(r.EntryID, r.FirstSeq, r.Fields), r.Price()
-	r.Fields = p.Fields()
+	p, was := b.Price(r.EntryID, r.FirstSeq, r.Cost), price.Of(r.Cost)
+	r.Cost = p.Cost()
 	if models := b.read().Models(r.EntryID, r.FirstSeq); line != nil && (p != was || models != nil) {
 		line = withPrice(line, p, models)
 	}
@@ -78,7 +79,7 @@ func (b *Book) Result(r inbox.Result, line []byte) (inbox.Result, []byte) {
 
 // Letter gives a dead letter the price that is known now.
 func (b *Book) Letter(l *inbox.DeadLetter) {
-	l.Fields = b.Price(l.EntryID, l.FirstSeq, l.Fields).Fields()
+	l.Cost = b.Price(l.EntryID, l.FirstSeq, l.Cost).Cost()
 }
 
 // complete reports whether a price is final. An outcome whose line is just being written may not be booked yet.
@@ -87,7 +88,7 @@ func (b *Book) complete(entryID string, firstSeq int64) bool {
 		return true
 	}
 	p := b.read()
-	return !p.settling && !slices.ContainsFunc(p.open, func(o inbox.Uncharged) bool {
+	return !p.settling && !slices.ContainsFunc(p.open, func(o account.Uncharged) bool {
 		return o.GoesOn && o.EntryID == entryID && o.FirstSeq == firstSeq
 	})
 }
@@ -104,9 +105,9 @@ func withPrice(line []byte, p price.Price, models []price.ByModel) []byte {
 	m.Without(members, o.Raw)
 	_ = p.Members(flat.To(&o)) // only reading can fail
 	if len(models) > 0 {
-		var list []price.Fields
+		var list []inbox.Cost
 		for _, of := range models {
-			list = append(list, price.Price{Amount: of.Amount, Model: of.Model}.Fields())
+			list = append(list, price.Price{Amount: of.Amount, Model: of.Model}.Cost())
 		}
 		text, _ := json.Marshal(list) // no price fails
 		o.Raw("models", text)

@@ -11,17 +11,18 @@ import (
 	"unique"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
 
 // Prices are what entries have cost as far as it is known now: the charges, and what transcripts show beyond them.
 type Prices struct {
-	Account  inbox.Account // what was charged
-	Warnings []string      // sentences about unreadable lines, which were left out
+	Account  account.Account // what was charged
+	Warnings []string        // sentences about unreadable lines, which were left out
 
 	entries  map[priceKey]entry // by the lines
-	open     []inbox.Uncharged
+	open     []account.Uncharged
 	now      time.Time
 	settling bool // the last charges may not be in the file yet
 }
@@ -61,7 +62,7 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 	}
 	defer func() { err = errors.Join(err, v.Close()) }()
 	p.settling, p.now = v.Settling(), box.Options().Now()
-	if p.Account, err = v.Account(); err != nil {
+	if p.Account, err = account.Of(v).Charged(); err != nil {
 		return err
 	}
 	if each != nil {
@@ -74,7 +75,7 @@ func (p *Prices) read(box *inbox.Inbox, wanted map[string]bool, each func(price.
 		if s.Transcript = cmp.Or(s.Transcript, meter.TranscriptOf(&known)); s.Transcript == "" {
 			continue
 		}
-		c, _ := meter.CountTurns(&s, v.Money().DayBegan(), "", "") // the hook reports what cannot be counted
+		c, _ := meter.CountTurns(&s, account.Of(v).DayBegan(), "", "") // the hook reports what cannot be counted
 		p.open = append(p.open, c.Open(s.ID)...)
 	}
 	return nil
@@ -145,8 +146,8 @@ func (p *Prices) with(of price.Price, entryID string, firstSeq int64) price.Pric
 
 // Of returns what an entry has cost. outcome is the price in its outcome, which counts where it is more: lines may
 // be gone. firstSeq is the commit of the entry's first delivery, 0 if unknown.
-func (p *Prices) Of(entryID string, firstSeq int64, outcome price.Fields) price.Price {
-	was := outcome.Price()
+func (p *Prices) Of(entryID string, firstSeq int64, outcome inbox.Cost) price.Price {
+	was := price.Of(outcome)
 	of := p.with(p.entries[priceKey{entryID, firstSeq}].Price, entryID, firstSeq)
 	if firstSeq == 0 || of.IsZero() && !of.Dollars {
 		return was
@@ -159,7 +160,7 @@ func (p *Prices) Of(entryID string, firstSeq int64, outcome price.Fields) price.
 func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
 	first := cmp.Or(d.FirstSeq, d.DeliveredSeq)
 	model := p.entries[priceKey{d.EntryID, first}].Model
-	of = p.with(price.Price{Amount: d.Spent, Model: model}, d.EntryID, first)
+	of = p.with(price.Price{Amount: account.Spent(d), Model: model}, d.EntryID, first)
 	return of, !of.IsZero() || of.Dollars
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/meter"
 )
 
@@ -29,7 +30,7 @@ func BenchmarkTurn(b *testing.B) {
 		if info != nil {
 			size = info.Size()
 		}
-		tx.Money().Position("s", transcript, size, true)
+		account.Of(tx).Position("s", transcript, size, true)
 		require.NoError(b, meter.ChargeTurn(tx, "s"))
 		if tx.InFlight() != nil {
 			require.NoError(b, tx.Acknowledge("done"))

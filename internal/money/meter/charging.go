@@ -10,6 +10,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
 	"heartbeat/internal/claude"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/price"
 )
 
@@ -21,7 +22,7 @@ type Counted struct {
 }
 
 type turn struct {
-	inbox.Turn
+	account.Turn
 	Part
 	complete bool // the next one has begun
 	next     Part // the part with which it begins
@@ -30,13 +31,13 @@ type turn struct {
 }
 
 // Open returns what the turns have cost, and then what summaries proved to cost, to compare with limits.
-func (c *Counted) Open(session string) (all []inbox.Uncharged) {
-	ledger, owed := c.ledger, []inbox.Uncharged(nil)
+func (c *Counted) Open(session string) (all []account.Uncharged) {
+	ledger, owed := c.ledger, []account.Uncharged(nil)
 	ledger.guesses = slices.Clone(ledger.guesses)
 	for _, t := range c.turns {
 		l := t.line(c.Model)
 		l.Charged, l.SessionID, l.Models = t.Charged, session, t.Models
-		all = append(all, inbox.Uncharged{Line: l, Before: t.Before, GoesOn: !t.complete})
+		all = append(all, account.Uncharged{Line: l, Before: t.Before, GoesOn: !t.complete})
 		owed = append(owed, ledger.addTurn(&t)...)
 	}
 	for _, of := range owed {
@@ -61,7 +62,7 @@ func (p Part) line(last string) price.Line {
 }
 
 // CountTurns counts what the turns of a session cost. today, tool and agent are as in [Range].
-func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
+func CountTurns(s *account.SessionTurns, today time.Time, tool, agent string) (*Counted, error) {
 	first, prompts := s.Turns[0], map[string]int64{}
 	for _, t := range slices.Backward(s.Turns) { // entries that follow each other in one turn have the same prompt
 		if !t.Outside() {
@@ -71,9 +72,9 @@ func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Co
 	if _, unknown := prompts[""]; unknown {
 		clear(prompts)
 	}
-	later := s.Turns[max(0, slices.IndexFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 }))].From
+	later := s.Turns[max(0, slices.IndexFunc(s.Turns, func(t account.Turn) bool { return t.From > 0 }))].From
 	c, err := Scan(Range{Transcript: s.Transcript, From: first.From, Since: first.Since, Stated: s.Stated, Later: later, Prompts: prompts, Today: today.UnixMilli(), Tool: tool, Agent: agent})
-	if c.missing && slices.ContainsFunc(s.Turns, func(t inbox.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
+	if c.missing && slices.ContainsFunc(s.Turns, func(t account.Turn) bool { return t.From > 0 && t.From < maxRead }) { // the client wrote it before
 		err = fmt.Errorf("read %s: %w", s.Transcript, errGone)
 	}
 	return &Counted{c, split(s, c), ledgerOf(s.Ledger, c.Whole)}, err
@@ -84,7 +85,7 @@ func CountTurns(s *inbox.SessionTurns, today time.Time, tool, agent string) (*Co
 var errGone = errors.New("the transcript was moved or removed while its session ran")
 
 // split assigns the parts to the turns. All parts from the beginning of the last known turn on belong to that turn.
-func split(s *inbox.SessionTurns, c *Count) (all []turn) {
+func split(s *account.SessionTurns, c *Count) (all []turn) {
 	// If dollars are known for some part, a turn without a request cost 0.
 	dollars := slices.ContainsFunc(c.Parts, func(p Part) bool { return p.Spent.Dollars })
 	at, stated := 0, s.Stated
@@ -125,7 +126,7 @@ const late = 60_000
 
 // beginning returns the index of the first part of a turn, or len(parts). Parts before from belong to other turns. A line
 // that is older than the turn was written late, and belongs to the turn before.
-func beginning(parts []Part, from int, of inbox.Turn) int {
+func beginning(parts []Part, from int, of account.Turn) int {
 	i := slices.IndexFunc(parts[from:], func(p Part) bool {
 		return p.User && p.From >= of.From && (p.At == 0 || p.At >= of.Since || p.At < of.Since-late)
 	})
@@ -141,11 +142,11 @@ const long = 256 << 10
 
 // charge counts a session and books the turns that have ended, and all of them if over says that the session is gone.
 func charge(tx *inbox.Tx, session string, over bool) error {
-	s := tx.Money().Turns(session)
+	s := account.Of(tx).Turns(session)
 	if s == nil {
 		return nil
 	}
-	c, err := CountTurns(s, tx.Money().DayBegan(), "", "")
+	c, err := CountTurns(s, account.Of(tx).DayBegan(), "", "")
 	over = over && (err == nil || errors.Is(err, errGone)) // otherwise it may become readable
 	for len(c.turns) > 0 && (over || c.turns[0].complete) {
 		t := &c.turns[0]
@@ -156,7 +157,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 		c.turns = c.turns[1:]
 	}
 	if over {
-		tx.Money().ForgetTurns(session)
+		account.Of(tx).ForgetTurns(session)
 		return err
 	}
 	if t := &c.turns[0]; len(t.parts) > 1 && c.Read-t.parts[0].From > long {
@@ -167,7 +168,7 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 		c.book(tx, session, &open, true)
 		t.sum(t.parts[last:])
 	}
-	tx.Money().Count(session, c.Open(session))
+	account.Of(tx).Count(session, c.Open(session))
 	return err
 }
 
@@ -175,13 +176,13 @@ func charge(tx *inbox.Tx, session string, over bool) error {
 func (c *Counted) book(tx *inbox.Tx, session string, t *turn, rest bool) {
 	owed := c.ledger.addTurn(t)
 	l := t.line(c.Model)
-	l.At, l.Charged, l.SessionID, l.End = tx.Money().Now(), t.Charged, session, t.next.From
-	tx.Money().Book(session, inbox.Booking{
-		Amount: l.Amount, Before: t.Before, Line: l.JSON(), From: t.next.From, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
+	l.Charged, l.SessionID, l.End = t.Charged, session, t.next.From
+	account.Of(tx).Book(account.Booking{
+		Uncharged: account.Uncharged{Line: l, Before: t.Before}, Since: t.next.At, Stated: t.Stated, Ledger: c.ledger.text(), Rest: rest,
 	})
 	for _, of := range owed {
-		of.At, of.SessionID, of.End = l.At, session, l.End
-		tx.Money().Charge(of.Charged, of.Amount, of.Before, of.JSON())
+		of.SessionID, of.End = session, l.End
+		account.Of(tx).Charge(of)
 	}
 }
 
@@ -193,7 +194,7 @@ func ChargeTurn(tx *inbox.Tx, session string) error { return charge(tx, session,
 // in another client.
 func NoteCharge(tx *inbox.Tx, ended string, owned bool) error {
 	var all error
-	for _, s := range tx.Money().Account().Sessions {
+	for _, s := range slices.Clone(account.Of(tx).Account().Sessions) { // charging moves and removes them
 		all = errors.Join(all, chargeSession(tx, s.ID, s.ID == ended, owned && tx.InFlight().SessionID == s.ID))
 	}
 	return all
@@ -212,10 +213,10 @@ func ChargeOrphan(tx *inbox.Tx) error {
 // chargeSession charges what a session has spent, for callers other than its hooks. ended says that it is certainly gone,
 // and owned that it certainly is not.
 func chargeSession(tx *inbox.Tx, session string, ended, owned bool) error {
-	known, a := tx.In(session).Known(), tx.Money().Account()
-	if s := a.Session(session); s != nil {
+	known := tx.In(session).Known()
+	if s := account.Of(tx).Account().Session(session); s != nil {
 		path := cmp.Or(s.Transcript, TranscriptOf(&known))
-		tx.Money().Position(session, path, claude.TranscriptSize(path), false)
+		account.Of(tx).Position(session, path, claude.TranscriptSize(path), false)
 	}
 	return charge(tx, session, !owned && (ended || known.EndedAt != nil || known.Life().Ended()))
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/price"
 )
 
@@ -42,7 +42,7 @@ func ledgerOf(text string, whole bool) (g ledger) {
 
 func (g *ledger) text() string {
 	if g.broken {
-		return inbox.BrokenLedger
+		return account.BrokenLedger
 	}
 	text := strconv.FormatInt(g.charged, 10)
 	for _, guess := range g.guesses {
@@ -53,7 +53,7 @@ func (g *ledger) text() string {
 
 // addTurn adds what a turn has cost. It returns what summaries cost beyond their guesses, if the turn has a total, and what
 // was spent on prompts of no entry.
-func (g *ledger) addTurn(t *turn) (owed []inbox.Uncharged) {
+func (g *ledger) addTurn(t *turn) (owed []account.Uncharged) {
 	for _, p := range t.parts {
 		g.add(t.Turn, p)
 		if p.Spent.ClientNanos > 0 {
@@ -62,12 +62,12 @@ func (g *ledger) addTurn(t *turn) (owed []inbox.Uncharged) {
 		}
 	}
 	if len(t.other.Models) > 0 {
-		owed = append(owed, inbox.Uncharged{Line: t.other.line(""), Before: t.other.Before})
+		owed = append(owed, account.Uncharged{Line: t.other.line(""), Before: t.other.Before})
 	}
 	return owed
 }
 
-func (g *ledger) add(t inbox.Turn, p Part) {
+func (g *ledger) add(t account.Turn, p Part) {
 	if p.Spent.Unpriced > 0 || p.Own || p.Other != nil || p.Spent.Nanos > math.MaxInt64-g.charged {
 		g.broken = true
 	}
@@ -88,7 +88,7 @@ func (g *ledger) add(t inbox.Turn, p Part) {
 }
 
 // owed distributes over the guesses the part of the total beyond the charged sum. A smaller total takes nothing back.
-func (g *ledger) owed(total int64) (all []inbox.Uncharged) {
+func (g *ledger) owed(total int64) (all []account.Uncharged) {
 	beyond, guessed := total-g.charged, int64(0)
 	for _, guess := range g.guesses {
 		guessed += guess.Nanos
@@ -100,7 +100,7 @@ func (g *ledger) owed(total int64) (all []inbox.Uncharged) {
 		guess := of.Nanos
 		of.Nanos = min(beyond, int64(math.Round(float64(beyond)*(float64(guess)/float64(guessed)))))
 		beyond, guessed = beyond-of.Nanos, guessed-guess // the last one gets the rest
-		all = append(all, inbox.Uncharged{Line: of})
+		all = append(all, account.Uncharged{Line: of})
 	}
 	return all
 }

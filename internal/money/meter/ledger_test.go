@@ -10,6 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 )
@@ -36,7 +37,7 @@ func (s summarising) starts() {
 		size = info.Size()
 	}
 	s.in(func(tx *inbox.Tx) {
-		tx.Money().Position("s", s.transcript, size, false)
+		account.Of(tx).Position("s", s.transcript, size, false)
 		require.NoError(s, tx.In("s").Start(0, agent.StartNote(s.transcript)))
 	})
 }
@@ -68,7 +69,7 @@ func (s summarising) costs() (all []int64, more int64) {
 	require.Empty(s, prices.Warnings)
 	more = prices.Outside().Nanos - prices.Total().Nanos
 	for _, line := range resultsOf(s.T, s.box) {
-		of := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
+		of := prices.Of(line.EntryID, line.FirstSeq, line.Cost)
 		more += of.Nanos
 		all = append(all, of.Nanos/1_000_000)
 	}

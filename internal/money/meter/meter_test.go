@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
@@ -361,7 +361,7 @@ func TestAClockSetBack(t *testing.T) {
 	info, err := os.Stat(r.path)
 	require.NoError(t, err)
 	r.write(prompt("an entry"), r.answer(10, 1))
-	s := &inbox.SessionTurns{ID: "s", Transcript: r.path, Turns: []inbox.Turn{
+	s := &account.SessionTurns{ID: "s", Transcript: r.path, Turns: []account.Turn{
 		{Since: start.UnixMilli()}, {From: info.Size(), Since: start.Add(-5 * time.Hour).UnixMilli(), Charged: price.Charged{EntryID: "e"}},
 	}}
 	c, err := meter.CountTurns(s, time.Time{}, "", "")

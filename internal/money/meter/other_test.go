@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
@@ -52,7 +53,7 @@ func TestASecondClient(t *testing.T) {
 		line("attachment", "p6", "p5"), fmt.Sprintf(`{"promptId":%q,"parentUuid":"p6","type":"user","message":{"content":"without a uuid"}}`, other),
 		line("attachment", "e14", ""), answer("e15", "e14", 160), answer("p7", "p6", 400),
 	)
-	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
+	s := &account.SessionTurns{ID: session, Transcript: r.path, Turns: []account.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
 	for prompt, want := range map[string][]int64{own: {1311, 700}, "": {2011}} { // of an earlier release no prompt is known
 		s.Turns[0].Prompt = prompt
 		c, err := meter.CountTurns(s, time.Time{}, "", "")
@@ -79,7 +80,7 @@ func TestASecondClientBeforeMidnight(t *testing.T) {
 		fmt.Sprintf(`{"promptId":%q,"type":"user","message":{"content":"a person"},"uuid":"p1"}`, other),
 		answer("p2", "p1", midnight.Add(-time.Hour)), answer("p3", "p1", midnight.Add(time.Hour)),
 	)
-	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
+	s := &account.SessionTurns{ID: session, Transcript: r.path, Turns: []account.Turn{{Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
 	c, err := meter.CountTurns(s, midnight, "", "")
 	require.NoError(t, err)
 	of := c.Open(session)[1]
@@ -109,9 +110,9 @@ func TestASubagentOfAnotherPrompt(t *testing.T) {
 	r.agent("agent-2.jsonl", user(second, 23), answer(24, 1000), answer(32, 2000))
 	r.agent("agent-3.jsonl", user(other, 33), answer(34, 4000))
 	r.agent("agent-4.jsonl", answer(25, 10_000))
-	turns := []inbox.Turn{{Prompt: first, Charged: price.Charged{EntryID: "a"}}, {From: from, Prompt: second, Charged: price.Charged{EntryID: "b"}}}
+	turns := []account.Turn{{Prompt: first, Charged: price.Charged{EntryID: "a"}}, {From: from, Prompt: second, Charged: price.Charged{EntryID: "b"}}}
 	for i, want := range [][]int64{{101, 13010, 4200}, {13010, 4200}} {
-		s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: turns[i:]}
+		s := &account.SessionTurns{ID: session, Transcript: r.path, Turns: turns[i:]}
 		if i > 0 {
 			s.Turns[0].Since = 1795358720_000 // 14:45:20
 		}
@@ -144,9 +145,9 @@ func TestTheReportOfATaskInWhichTheNextEntryComes(t *testing.T) {
 	r.write(userLine(own, "e3", "e2", result), answerLine("e4", "e3", 2))
 	r.write(userLine(task, "e5", "e4", `"<task-notification>done"`), answerLine("e6", "e5", 4), userLine(task, "e7", "e6", result), answerLine("e8", "e7", 8))
 	next := r.write(userLine(task, "g1", "e8", `"B"`), answerLine("g2", "g1", 100))
-	a, b := inbox.Turn{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}, inbox.Turn{From: next, Prompt: task, Charged: price.Charged{EntryID: "b"}}
-	for want, turns := range map[string][]inbox.Turn{"[15 100]": {a, b}, "[100]": {b}} {
-		c, err := meter.CountTurns(&inbox.SessionTurns{ID: session, Transcript: r.path, Turns: turns}, time.Time{}, "", "")
+	a, b := account.Turn{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}, account.Turn{From: next, Prompt: task, Charged: price.Charged{EntryID: "b"}}
+	for want, turns := range map[string][]account.Turn{"[15 100]": {a, b}, "[100]": {b}} {
+		c, err := meter.CountTurns(&account.SessionTurns{ID: session, Transcript: r.path, Turns: turns}, time.Time{}, "", "")
 		require.NoError(t, err)
 		var got []int64
 		for _, of := range c.Open(session) {
@@ -175,7 +176,7 @@ func TestALongTurnInTheReportOfATask(t *testing.T) {
 	const result, feedback = `"message":{"content":[{"type":"tool_result"}]}`, `"isMeta":true,"message":{"content":"Stop hook feedback:\ngo on"}`
 	p.line("")
 	p.in(func(tx *inbox.Tx) {
-		tx.Money().Position(session, p.transcript, 1, true)
+		account.Of(tx).Position(session, p.transcript, 1, true)
 		e, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: session, PromptID: own})
@@ -198,7 +199,7 @@ func TestALongTurnInTheReportOfATask(t *testing.T) {
 	answer("e12", "e11")
 	p.in(func(tx *inbox.Tx) {
 		require.NoError(t, meter.ChargeTurn(tx, session))
-		assert.EqualValues(t, 7, tx.Money().Spending().Entry.Tokens.Input)
+		assert.EqualValues(t, 7, account.Of(tx).Spending().Entry.Tokens.Input)
 	})
 }
 
@@ -210,7 +211,7 @@ func TestACommandInTheMiddleOfATurn(t *testing.T) {
 	r := newRig(t)
 	from := r.write(userLine(own, "e1", "", `"A"`), answerLine("e2", "e1", 1), userLine(command, "e3", "e2", result), answerLine("e4", "e3", 10), userLine(command, "e5", "e4", result), answerLine("e6", "e5", 100))
 	r.agent("agent-1.jsonl", userLine(own, "a1", "", `"help"`), userLine(command, "a2", "a1", result), answerLine("a3", "a2", 1000))
-	s := &inbox.SessionTurns{ID: session, Transcript: r.path, Turns: []inbox.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
+	s := &account.SessionTurns{ID: session, Transcript: r.path, Turns: []account.Turn{{From: from, Prompt: own, Charged: price.Charged{EntryID: "a"}}}}
 	c, err := meter.CountTurns(s, time.Time{}, "", "")
 	require.NoError(t, err)
 	require.Len(t, c.Open(session), 1)

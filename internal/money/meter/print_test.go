@@ -13,6 +13,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/agent"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 )
@@ -57,7 +58,7 @@ func (p *printing) ended() {
 	p.in(func(tx *inbox.Tx) {
 		info, err := os.Stat(p.transcript)
 		require.NoError(p, err)
-		tx.Money().Position("s", p.transcript, info.Size(), true)
+		account.Of(tx).Position("s", p.transcript, info.Size(), true)
 		require.NoError(p, meter.ChargeTurn(tx, "s"))
 		if tx.InFlight() != nil {
 			require.NoError(p, tx.Acknowledge("done"))
@@ -84,7 +85,7 @@ func TestASessionIsCountedLate(t *testing.T) {
 	require.NoError(t, err)
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
-		tx.Money().Position("s", p.transcript, 0, false)
+		account.Of(tx).Position("s", p.transcript, 0, false)
 		require.NoError(t, tx.In("s").Start(0, nil))
 	})
 	p.stop(1000) // the prompt that the client was started with
@@ -105,7 +106,7 @@ func TestASessionIsCountedLate(t *testing.T) {
 	assert.EqualValues(t, sum*token, prices.Total().Nanos)
 	assert.EqualValues(t, total, prices.Total().ClientNanos)
 	for i, line := range resultsOf(t, box) {
-		of := prices.Of(line.EntryID, line.FirstSeq, line.Fields)
+		of := prices.Of(line.EntryID, line.FirstSeq, line.Cost)
 		assert.EqualValues(t, (1000+i)*token, of.Nanos, "entry %d", i)
 	}
 	assert.EqualValues(t, 1000*token, prices.Outside().Nanos)
@@ -120,7 +121,7 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	require.NoError(t, err)
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
-		tx.Money().Position("s", p.transcript, 0, false)
+		account.Of(tx).Position("s", p.transcript, 0, false)
 		require.NoError(t, tx.In("s").Start(0, agent.StartNote(p.transcript)))
 	})
 	p.stop(1000)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 )
@@ -45,7 +46,7 @@ func TestManyTurnsWithoutAReading(t *testing.T) {
 				for c := range commits {
 					tx, err := box.Begin(context.Background())
 					require.NoError(t, err)
-					tx.Money().Position("s", transcript, size, true)
+					account.Of(tx).Position("s", transcript, size, true)
 					if c == 0 {
 						require.NoError(t, meter.ChargeTurn(tx, "s"))
 						if tx.InFlight() != nil {

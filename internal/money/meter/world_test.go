@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
@@ -121,7 +122,7 @@ func (w *priceWorld) begin(c *clientSession, length int64) {
 	w.now = c
 	c.running = true
 	w.in(func(tx *inbox.Tx) {
-		tx.Money().Position(c.id, c.path, length, false)
+		account.Of(tx).Position(c.id, c.path, length, false)
 		require.NoError(w.t, tx.In(c.id).Start(0, nil))
 	})
 	w.log("%s starts at %d", c.id, length)
@@ -145,7 +146,7 @@ func (w *priceWorld) stop() {
 	c.flush(w.r.IntN(len(c.late) + 1))
 	next := ""
 	w.in(func(tx *inbox.Tx) {
-		tx.Money().Position(c.id, c.path, c.size(), true)
+		account.Of(tx).Position(c.id, c.path, c.size(), true)
 		require.NoError(w.t, meter.ChargeTurn(tx, c.id))
 		if d := tx.InFlight(); d != nil {
 			require.NoError(w.t, tx.Acknowledge("done"))
@@ -183,7 +184,7 @@ func (w *priceWorld) end(kill bool) {
 		if gone {
 			require.NoError(w.t, meter.NoteCharge(tx, c.id, false))
 		} else {
-			tx.Money().Position(c.id, c.path, c.size(), false)
+			account.Of(tx).Position(c.id, c.path, c.size(), false)
 			require.NoError(w.t, meter.ChargeTurn(tx, c.id))
 		}
 		if tx.InFlight() != nil {

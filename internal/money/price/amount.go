@@ -5,6 +5,8 @@ import (
 	"math"
 	"strconv"
 	"strings"
+
+	"heartbeat/inbox"
 )
 
 // Amount is a sum of spending. The zero value is nothing spent, and no dollars known.
@@ -71,13 +73,8 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-// Tokens are those of one or many requests, as the provider counts them: Input excludes what the cache held.
-type Tokens struct {
-	Input      int64 `json:"input"` // without what the cache held
-	Output     int64 `json:"output"`
-	CacheRead  int64 `json:"cache_read"`
-	CacheWrite int64 `json:"cache_write"`
-}
+// Tokens are those of one or many requests: Input excludes what the cache held.
+type Tokens inbox.Tokens
 
 // Sum returns the tokens of all kinds, which a limit of tokens counts.
 func (t Tokens) Sum() int64 {

@@ -6,11 +6,13 @@ package price
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/flat"
 )
 
@@ -18,7 +20,7 @@ import (
 //
 // As JSON it is an object of the members cost_usd (absent if no dollars are known), tokens {input, output, cache_read,
 // cache_write}, requests, unpriced, model and client_usd. Its methods for encoding/json would hide the other members of
-// a struct that embeds it: a record takes [Price.Members] or [Fields].
+// a struct that embeds it: a record takes [Price.Members] or [inbox.Cost].
 type Price struct {
 	Amount
 	Model string // of the last request
@@ -41,15 +43,14 @@ func (of ByModel) In(all []ByModel) []ByModel {
 
 // Members writes or reads the members of a price in a record.
 func (p *Price) Members(c flat.Codec) error {
-	f := p.Fields()
-	err := cmp.Or(flat.Pointer(c, "cost_usd", &f.CostUSD), flat.Pointer(c, "tokens", &f.Tokens))
-	c.NonZero("requests", &f.Requests)
-	c.NonZero("unpriced", &f.Unpriced)
-	c.Text("model", &f.Model)
-	if err = cmp.Or(err, flat.Pointer(c, "client_usd", &f.ClientUSD)); !c.Reads() || err != nil {
+	f := p.Cost()
+	err := f.Members(c)
+	if !c.Reads() || err != nil {
 		return err
 	}
-	*p = f.Price()
+	if *p, err = of(f); err != nil {
+		return fmt.Errorf("its member cost_usd or client_usd: %w", err)
+	}
 	switch t := p.Tokens; {
 	case min(t.Input, t.Output, t.CacheRead, t.CacheWrite) < 0:
 		return errors.New("its member tokens: a count is negative")
@@ -78,44 +79,44 @@ func (p *Price) UnmarshalJSON(object []byte) error {
 	return cmp.Or(p.Members(flat.From(m)), m.Err())
 }
 
-// Fields are the members of a price, to embed in a struct for encoding/json. They match [Price.Members].
-type Fields struct {
-	CostUSD   *Nanos  `json:"cost_usd,omitempty"`
-	Tokens    *Tokens `json:"tokens,omitempty"`
-	Requests  int64   `json:"requests,omitempty"`   // with those of subagents
-	Unpriced  int64   `json:"unpriced,omitempty"`   // requests that cost_usd leaves out, for want of a price
-	Model     string  `json:"model,omitempty"`      // of the last request
-	ClientUSD *Nanos  `json:"client_usd,omitempty"` // what the client's own totals grew by
-}
-
-// Fields returns the price as members.
-func (p Price) Fields() Fields {
-	f := Fields{Requests: p.Requests, Unpriced: p.Unpriced, Model: p.Model}
+// Cost returns the price as members.
+func (p Price) Cost() inbox.Cost {
+	f := inbox.Cost{Requests: p.Requests, Unpriced: p.Unpriced, Model: p.Model}
 	if p.ClientNanos != 0 {
-		f.ClientUSD = new(Nanos(p.ClientNanos))
+		f.ClientUSD = json.Number(Nanos(p.ClientNanos).String())
 	}
 	if p.Dollars {
-		f.CostUSD = new(Nanos(p.Nanos))
+		f.CostUSD = json.Number(Nanos(p.Nanos).String())
 	}
 	if p.hasRequests() {
-		f.Tokens = &p.Tokens
+		f.Tokens = new(inbox.Tokens(p.Tokens))
 	}
 	return f
 }
 
-// Price returns the members as a price.
-func (f Fields) Price() Price {
-	p := Price{Amount{Requests: f.Requests, Unpriced: f.Unpriced}, f.Model}
-	if f.ClientUSD != nil {
-		p.ClientNanos = int64(*f.ClientUSD)
-	}
-	if f.CostUSD != nil {
-		p.Nanos, p.Dollars = int64(*f.CostUSD), true
-	}
-	if f.Tokens != nil {
-		p.Tokens = *f.Tokens
-	}
+// Of returns the members as a price, without what is no amount.
+func Of(f inbox.Cost) Price {
+	p, _ := of(f)
 	return p
+}
+
+func of(f inbox.Cost) (_ Price, err error) {
+	p := Price{Amount{Requests: f.Requests, Unpriced: f.Unpriced}, f.Model}
+	read := func(usd json.Number, nanos *int64) bool {
+		n, bad := DollarsOf(string(usd))
+		if bad == nil {
+			*nanos = n
+		} else if usd != "" {
+			err = bad
+		}
+		return bad == nil
+	}
+	p.Dollars = read(f.CostUSD, &p.Nanos)
+	read(f.ClientUSD, &p.ClientNanos)
+	if f.Tokens != nil {
+		p.Tokens = Tokens(*f.Tokens)
+	}
+	return p, err
 }
 
 // Nanos are billionths of a dollar. JSON has them as a number of dollars, with every digit.
@@ -133,10 +134,3 @@ func (n Nanos) String() string {
 
 // MarshalJSON is [Nanos.String].
 func (n Nanos) MarshalJSON() ([]byte, error) { return []byte(n.String()), nil }
-
-// UnmarshalJSON reads dollars, rounded to a billionth.
-func (n *Nanos) UnmarshalJSON(number []byte) error {
-	nanos, err := DollarsOf(string(number))
-	*n = Nanos(nanos)
-	return err
-}

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/flat"
 	"heartbeat/internal/money/price"
 )
@@ -93,9 +94,9 @@ var prices = map[string]price.Price{
 func TestPriceAsJSON(t *testing.T) {
 	for want, p := range prices {
 		assert.Equal(t, want, string(p.JSON()))
-		byFields, err := flat.JSON(p.Fields())
+		byFields, err := flat.JSON(p.Cost())
 		require.NoError(t, err)
-		assert.Equal(t, want, string(byFields), "Members and Fields agree")
+		assert.Equal(t, want, string(byFields), "Members and Cost agree")
 		byJSON, err := json.Marshal(p)
 		require.NoError(t, err)
 		assert.Equal(t, want, string(byJSON))
@@ -103,9 +104,9 @@ func TestPriceAsJSON(t *testing.T) {
 		var got price.Price
 		require.NoError(t, json.Unmarshal([]byte(want), &got))
 		assert.Equal(t, p, got)
-		var fields price.Fields
+		var fields inbox.Cost
 		require.NoError(t, json.Unmarshal([]byte(want), &fields))
-		assert.Equal(t, p, fields.Price())
+		assert.Equal(t, p, price.Of(fields))
 	}
 }
 

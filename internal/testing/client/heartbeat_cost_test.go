@@ -277,7 +277,7 @@ func TestHeartbeatCostOfTheHosted(t *testing.T) {
 	assert.Equal(t, spelt("", billed), spelt("", of("results").Amount))
 	assert.Equal(t, spelt("", billed), spelt("", of("costs").Amount))
 	assert.Equal(t, billed.Nanos, of("costs").ClientNanos, "the stand-in's prices are the client's")
-	var told price.Nanos
-	require.NoError(t, json.Unmarshal(h.report()["costUsd"], &told))
-	assert.Equal(t, billed.Nanos, int64(told))
+	told, err := price.DollarsOf(string(h.report()["costUsd"]))
+	require.NoError(t, err)
+	assert.Equal(t, billed.Nanos, told)
 }

@@ -17,7 +17,7 @@ import (
 var unprinted = map[string][]string{"inbox.Check": {"since", "untold", "by"}, "inbox.Backoff": {"boot", "since_boot_ns"}}
 
 // alias names types that encode themselves, as the type that says how.
-var alias = map[string]string{"internal/money/price.Price": "internal/money/price.Fields"}
+var alias = map[string]string{"internal/money/price.Price": "inbox.Cost"}
 
 // elsewhere are types whose words another page explains.
 var elsewhere = map[string]string{

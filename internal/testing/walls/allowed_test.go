@@ -12,9 +12,10 @@ var allowed = map[string]string{
 	"internal/platform":         "",
 	"internal/words":            "",
 	"internal/flat":             "",
-	"internal/money/price":      "internal/flat",
-	"internal/money/meter":      "internal/disk internal/flat internal/lines internal/money/price internal/words inbox internal/agent internal/claude internal/machine",
-	"internal/money/book":       "inbox internal/flat internal/money/meter internal/money/price internal/words",
+	"internal/money/price":      "inbox internal/flat",
+	"internal/money/account":    "inbox internal/flat internal/money/price internal/words",
+	"internal/money/meter":      "internal/disk internal/flat internal/lines internal/money/account internal/money/price internal/words inbox internal/agent internal/claude internal/machine",
+	"internal/money/book":       "inbox internal/flat internal/money/account internal/money/meter internal/money/price internal/words",
 	"internal/money/budget":     "internal/flat internal/money/price internal/words",
 	"internal/disk":             "internal/platform",
 	"internal/machine":          "internal/platform",
@@ -26,7 +27,7 @@ var allowed = map[string]string{
 	"internal/lines":   "",
 	"internal/journal": "internal/disk internal/flat internal/machine internal/lines",
 	"inbox/outcomes":   "internal/machine inbox internal/journal internal/lines internal/disk internal/flat internal/words",
-	"inbox":            "internal/journal internal/money/price internal/lines internal/disk internal/flat internal/machine internal/words",
+	"inbox":            "internal/journal internal/lines internal/disk internal/flat internal/machine internal/words",
 
 	// What is known of one client.
 	"internal/agent/handed":     "internal/disk internal/lines",
@@ -38,7 +39,7 @@ var allowed = map[string]string{
 	"internal/claude/settings":  "internal/disk internal/words",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover": "inbox internal/check internal/money/budget internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent internal/agent/handed",
+	"recover": "inbox internal/check internal/money/account internal/money/budget internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent internal/agent/handed",
 
 	// Orchestration.
 	"orchestrate": "inbox inbox/outcomes recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
@@ -55,7 +56,7 @@ var allowed = map[string]string{
 	"internal/cli/layout":  "internal/words",
 	"internal/cli/program": "internal/cli internal/cli/layout internal/disk internal/words",
 	"internal/claim":       "inbox recover internal/disk internal/machine internal/words",
-	"internal/see":         "inbox inbox/outcomes internal/agent internal/disk internal/machine internal/money/book internal/words orchestrate orchestrate/run recover",
+	"internal/see":         "internal/money/account inbox inbox/outcomes internal/agent internal/disk internal/machine internal/money/book internal/words orchestrate orchestrate/run recover",
 
 	"internal/notify":             "inbox inbox/outcomes internal/disk internal/see internal/words internal/machine internal/machine/guardian",
 	"internal/consumer":           "inbox inbox/outcomes internal/machine internal/machine/guardian internal/notify internal/words",
@@ -63,7 +64,7 @@ var allowed = map[string]string{
 	"testdata/embedding":          "inbox/outcomes inbox",
 	"internal/mcp":                "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/machine/socket internal/money/price internal/task internal/words",
 	"internal/task":               "inbox internal/cli internal/words orchestrate recover",
-	"internal/hook":               "internal/agent internal/check internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":               "internal/money/account internal/agent internal/check internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":          "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run",
 	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox inbox/outcomes recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
 	"internal/launch":             "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
@@ -77,7 +78,7 @@ var allowed = map[string]string{
 	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/hosting/folder internal/words",
 	"internal/hosting":        "inbox recover internal/claude/settings internal/cli/... internal/disk internal/flat internal/machine internal/machine/guardian internal/machine/signals internal/hosting/... internal/lines internal/notify internal/money/price internal/words internal/see",
-	"internal/hosting/queue":  "inbox/outcomes internal/hosting/folder internal/hosting/stream internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
+	"internal/hosting/queue":  "internal/money/account inbox/outcomes internal/hosting/folder internal/hosting/stream internal/money/meter inbox internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/words orchestrate/effect recover internal/agent internal/supervise/client",
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
@@ -85,7 +86,7 @@ var allowed = map[string]string{
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder internal/disk internal/hosting/store",
 
 	// The live view.
-	"internal/watch": "inbox inbox/outcomes internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/see internal/words internal/money/book internal/command/history internal/machine recover",
+	"internal/watch": "internal/money/account inbox inbox/outcomes internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/see internal/words internal/money/book internal/command/history internal/machine recover",
 
 	// The fleet. Nothing else links NATS.
 	"internal/fleet/message":  "inbox internal/money/budget",

@@ -1,4 +1,5 @@
-package inbox
+// Package account keeps account of what sessions spend, on entries and outside them, in the records of an inbox.
+package account
 
 import (
 	"bytes"
@@ -6,12 +7,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/journal"
 	"heartbeat/internal/money/price"
-	"heartbeat/internal/words"
 )
 
 // Account holds what was spent and which parts of transcripts are still uncharged. It is part of the state,
@@ -34,57 +33,51 @@ type Account struct {
 	Sessions []SessionTurns
 }
 
-// Money is what a transaction, or a view, knows of spending: the account, and what is not charged yet.
+// Money is what a transaction, or a view, knows of spending: the account, and what is not charged yet. It is the
+// [inbox.Accountant] of every program that links this package.
 type Money struct {
-	tx        *Tx
+	books     inbox.Books
 	account   *Account // nil until needed
 	changed   bool
 	positions map[string]position // see Position
 	open      []Uncharged         // see Count
 }
 
-// Money returns the spending as a transaction has changed it. The changes are committed with the transaction.
-func (t *state) Money() *Money { return &t.tx.money }
-
-// Account returns a copy of the account.
-func (m *Money) Account() Account {
-	a := *m.readAccount()
-	a.Raised, a.Sessions = slices.Clone(a.Raised), slices.Clone(a.Sessions)
-	for i := range a.Sessions {
-		a.Sessions[i].Turns = slices.Clone(a.Sessions[i].Turns)
-	}
-	return a
+func init() {
+	inbox.SetAccountant(func(b inbox.Books) inbox.Accountant { return &Money{books: b} })
 }
 
-// Account returns what was charged so far, zero if the state was not written in this directory.
-func (v *View) Account() (Account, error) {
-	if !v.tx.writtenHere() {
-		return Account{}, nil // the next transaction forgets it
-	}
-	a, err := decodeAccount(v.tx.st.Account)
-	if err != nil {
-		return Account{}, fmt.Errorf("read journal: account: %w: %w", ErrCorrupt, err)
-	}
-	return *a, nil
-}
+// Of returns the spending as a transaction has changed it, or as a view sees it. The changes are committed with the
+// transaction.
+func Of(in interface{ Accountant() inbox.Accountant }) *Money { return in.Accountant().(*Money) }
 
-// readAccount returns the account that the transaction changes. An unreadable account is replaced by an
+// Account returns the account as the transaction has changed it, to be read only. An unreadable account is replaced by an
 // empty one, so that the queue is still served.
-func (m *Money) readAccount() *Account {
+func (m *Money) Account() *Account {
 	if m.account == nil {
-		a, err := decodeAccount(m.tx.st.Account)
+		a, err := decodeAccount(m.books.Account())
 		if err != nil {
-			m.tx.warn("what was spent so far cannot be read in the journal, and is counted anew: %v", err)
+			m.books.Warn("what was spent so far cannot be read in the journal, and is counted anew: %v", err)
 		}
 		m.account = a
 	}
 	return m.account
 }
 
+// Charged returns what was charged as of the last commit, zero if the state was not written in this directory.
+func (m *Money) Charged() (Account, error) {
+	a, err := decodeAccount(m.books.Account())
+	if err != nil {
+		return Account{}, fmt.Errorf("read journal: account: %w: %w", inbox.ErrCorrupt, err)
+	}
+	return *a, nil
+}
+
 // changeAccount returns the account and has the next commit write it.
 func (m *Money) changeAccount() *Account {
-	m.tx.dirty, m.changed = true, true
-	return m.readAccount()
+	m.changed = true
+	m.books.Change()
+	return m.Account()
 }
 
 // Session returns the session with that id, nil if it is unknown.
@@ -102,7 +95,7 @@ func (m *Money) front(s SessionTurns) *SessionTurns {
 	a.forget(s.ID)
 	a.Sessions = slices.Insert(a.Sessions, 0, s)
 	for last := len(a.Sessions) - 1; len(a.Sessions) > maxAccounts; last-- {
-		if d := m.tx.inFlight; d == nil || d.SessionID != a.Sessions[last].ID {
+		if d := m.books.InFlight(); d == nil || d.SessionID != a.Sessions[last].ID {
 			a.Sessions = slices.Delete(a.Sessions, last, last+1)
 		}
 	}
@@ -113,53 +106,49 @@ func (a *Account) forget(id string) {
 	a.Sessions = slices.DeleteFunc(a.Sessions, func(s SessionTurns) bool { return s.ID == id })
 }
 
-// Booking is the cost of a session's first turn, in whole or up to an offset of the transcript.
+// Booking charges a session's first turn, in whole or up to an offset of the transcript: the End of its line.
 type Booking struct {
-	Amount price.Amount
-	// Before is the part of Amount that was spent before [Money.DayBegan].
-	Before price.Amount
-	// Line is the line for .costs.jsonl, nil for none.
-	Line []byte
-	// From and Since are the offset and the time at which the uncharged rest begins. Stated and Ledger are the new
-	// values of [SessionTurns]. Rest means that the rest belongs to the same turn.
-	From, Since, Stated int64
-	Ledger              string
-	Rest                bool
+	Uncharged
+	// Since is the time at which the uncharged rest begins. Stated and Ledger are the new values of [SessionTurns]. Rest
+	// means that the rest belongs to the same turn.
+	Since, Stated int64
+	Ledger        string
+	Rest          bool
 }
 
 // Book charges the cost of a session's first turn, and forgets the session after its last turn. Call Book
 // before settling, so that the outcome includes the cost.
-func (m *Money) Book(session string, b Booking) {
+func (m *Money) Book(b Booking) {
 	a := m.changeAccount()
-	s := a.Session(session)
-	of := s.Turns[0]
+	s := a.Session(b.SessionID)
 	s.Stated, s.Ledger = b.Stated, b.Ledger
 	if !b.Rest {
 		s.Turns = slices.Delete(s.Turns, 0, 1)
 	}
 	if len(s.Turns) > 0 {
-		s.Turns[0].From, s.Turns[0].Since = b.From, b.Since
+		s.Turns[0].From, s.Turns[0].Since = b.End, b.Since
 	} else {
-		a.forget(session)
+		a.forget(s.ID)
 	}
-	m.Charge(of.Charged, b.Amount, b.Before, b.Line)
+	m.Charge(b.Uncharged)
 }
 
-// Charge charges the cost of a turn, which may already be booked. before is the part of the amount that was spent before
-// [Money.DayBegan], and line the line for .costs.jsonl.
-func (m *Money) Charge(of price.Charged, amount, before price.Amount, line []byte) {
-	if amount.IsZero() {
+// Charge charges the cost of a turn, which may already be booked, and adds its line to .costs.jsonl.
+func (m *Money) Charge(of Uncharged) {
+	if of.IsZero() {
 		return
 	}
 	a := m.changeAccount()
-	a.add(m.day(a), amount, of.Outside())
-	a.Today = a.Today.Minus(before)
-	m.tx.addJSON(journal.Costs, line)
-	if d := m.tx.inFlight; d != nil && chargedTo(of, d) {
-		m.tx.setInFlight(d.spending(amount))
-	}
-	if d := m.tx.redeliver; d != nil && chargedTo(of, d) {
-		m.tx.setRedeliver(d.spending(amount))
+	a.add(m.day(a), of.Amount, of.Outside())
+	a.Today = a.Today.Minus(of.Before)
+	of.At = m.books.Now().UTC()
+	m.books.Add(of.JSON())
+	for _, d := range []*inbox.Delivery{m.books.InFlight(), m.books.Redeliver()} {
+		if d != nil && chargedTo(of.Charged, d) {
+			spent := Spent(d).Plus(of.Amount)
+			spent.ClientNanos = 0 // the client states it only after the entry has ended, so it counts for sessions alone
+			m.books.SetSpent(d, spent.Short())
+		}
 	}
 }
 
@@ -169,16 +158,13 @@ func (m *Money) ForgetTurns(session string) {
 	m.Count(session, nil)
 }
 
-// Now returns the time, in UTC.
-func (m *Money) Now() time.Time { return m.tx.box.utcNow() }
+// Spent returns what was charged to the entry of a delivery.
+func Spent(d *inbox.Delivery) price.Amount { return Amount(d.Spent) }
 
-// spending returns the delivery with amount added. The cost that the client itself states (Said) counts for
-// sessions alone, because the client states it only after the entry has ended.
-func (d *Delivery) spending(amount price.Amount) *Delivery {
-	with := *d
-	with.Spent = d.Spent.Plus(amount)
-	with.Spent.ClientNanos = 0
-	return &with
+// Amount reads an [inbox.Delivery.Spent]. It is zero if somebody broke that.
+func Amount(spent string) price.Amount {
+	a, _ := price.Short(spent)
+	return a
 }
 
 // Uncharged is the cost so far of a turn that is not charged yet. Its models are set even if there is only one.
@@ -194,10 +180,10 @@ func (m *Money) Count(session string, open []Uncharged) {
 	m.open = append(m.open, open...)
 }
 
-// costOf returns the entry's price as an outcome states it.
-func (m *Money) costOf(d *Delivery) price.Fields {
-	p := price.Price{Amount: d.Spent}
-	known := !d.Spent.IsZero()
+// CostOf is what an outcome states: the entry's price as far as it is known.
+func (m *Money) CostOf(d *inbox.Delivery) inbox.Cost {
+	p := price.Price{Amount: Spent(d)}
+	known := !p.IsZero()
 	for _, o := range m.open {
 		if chargedTo(o.Charged, d) {
 			p.Amount, known = p.Plus(o.Amount), true
@@ -207,9 +193,9 @@ func (m *Money) costOf(d *Delivery) price.Fields {
 		}
 	}
 	if p.ClientNanos = 0; !known {
-		return price.Fields{}
+		return inbox.Cost{}
 	}
-	return p.Fields()
+	return p.Cost()
 }
 
 // Spending is what is held against limits: the entry in flight in all its deliveries, and today.
@@ -224,8 +210,8 @@ type Spending struct {
 // Spending adds the uncharged turns of this transaction to the account.
 func (m *Money) Spending() (s Spending) {
 	s.Today = m.Today()
-	if d := m.tx.inFlight; d != nil {
-		s.Entry = d.Spent
+	if d := m.books.InFlight(); d != nil {
+		s.Entry = Spent(d)
 		for _, o := range m.open {
 			if chargedTo(o.Charged, d) {
 				s.Entry = s.Entry.Plus(o.Amount)
@@ -241,95 +227,56 @@ func (m *Money) Spending() (s Spending) {
 // Today returns the spending of the local day, on entries and outside them, with the uncharged turns of this
 // transaction.
 func (m *Money) Today() price.Amount {
-	return m.readAccount().On(m.tx.box.opts.Now(), m.open...)
-}
-
-// day returns the account's day while it lasts, else the local date. Only then does it load the local time zone.
-func (m *Money) day(a *Account) string {
-	now := m.tx.box.opts.Now()
-	if a.lasts(now) {
-		return a.Day
-	}
-	a.dayBegan, a.dayEnds = m.DayBegan().Unix(), m.Midnight().Unix()
-	return now.Local().Format(time.DateOnly)
-}
-
-// add counts a charge on that day.
-func (a *Account) add(day string, amount price.Amount, outside bool) {
-	if !a.isOn(day) {
-		a.Day, a.Today = day, price.Amount{}
-	}
-	a.Today, a.Total = a.Today.Plus(amount), a.Total.Plus(amount)
-	if outside {
-		a.Outside = a.Outside.Plus(amount)
-	}
-}
-
-// On returns what was charged on the day of that time, plus the part of open that was spent on it. The account knows
-// only the last day with a charge.
-func (a *Account) On(now time.Time, open ...Uncharged) (sum price.Amount) {
-	if a.lasts(now) || a.isOn(now.Local().Format(time.DateOnly)) {
-		sum = a.Today
-	}
-	for _, o := range open {
-		sum = sum.Plus(o.Minus(o.Before))
-	}
-	return sum
-}
-
-// lasts reports whether the account's day has not ended, in the time zone that began it.
-func (a *Account) lasts(now time.Time) bool {
-	return a.Day != "" && now.Unix() < a.dayEnds && now.Unix() >= a.dayEnds-26*60*60
-}
-
-// isOn reports whether the account's day is that local date, or a later date in a time zone further east. Otherwise
-// processes in two time zones would take turns to begin a new day, and no daily limit would hold.
-func (a *Account) isOn(day string) bool {
-	if a.Day <= day {
-		return a.Day == day
-	}
-	kept, err1 := time.Parse(time.DateOnly, a.Day)
-	now, err2 := time.Parse(time.DateOnly, day)
-	return err1 == nil && err2 == nil && kept.Sub(now) <= 2*24*time.Hour
+	return m.Account().On(m.books.Now(), m.open...)
 }
 
 // AcceptUnpriced counts today's use of models without a price as free, because a person resumed delivery. Otherwise a
 // daily limit in dollars would hold delivery until midnight.
 func (m *Money) AcceptUnpriced() {
-	if m.readAccount().Today.Unpriced > 0 {
+	if m.Account().Today.Unpriced > 0 {
 		m.changeAccount().Today.Unpriced = 0
 	}
 }
 
 // NoteLimit stores the daily limit of the consumer's flags with the next commit, for read-only commands.
 func (m *Money) NoteLimit(day json.RawMessage) {
-	if a := m.readAccount(); !bytes.Equal(a.DayLimit, day) {
+	if a := m.Account(); !bytes.Equal(a.DayLimit, day) {
 		a.DayLimit, m.changed = day, true
 	}
 }
 
-// Midnight returns the end of the day that [Money.Today] counts: the local day, unless another time zone's still lasts.
-func (m *Money) Midnight() time.Time {
-	now := m.tx.box.opts.Now()
-	if a := m.readAccount(); a.lasts(now) {
-		return time.Unix(a.dayEnds, 0).UTC()
-	}
-	return midnight(now.Local(), 1).UTC()
+// MaxRaised is how many undelivered entries may have limits that a person set. Beyond it the oldest lose
+// their exception: they are set aside, and can be given limits again.
+const MaxRaised = 64
+
+// Raise notes that a person set the limits of this entry.
+func (m *Money) Raise(entryID string) {
+	a := m.changeAccount()
+	a.Raised = append(slices.DeleteFunc(a.Raised, func(id string) bool { return id == entryID }), entryID)
+	a.Raised = a.Raised[max(0, len(a.Raised)-MaxRaised):]
 }
 
-// DayBegan returns the beginning of the day that [Money.Today] counts.
-func (m *Money) DayBegan() time.Time {
-	now := m.tx.box.opts.Now()
-	if a := m.readAccount(); a.lasts(now) && a.dayBegan > 0 && a.dayBegan <= now.Unix() {
-		return time.Unix(a.dayBegan, 0).UTC()
+// Raised forgets the entries in gone, and returns how many others may have limits that a person set.
+func (m *Money) Raised(gone map[string]bool) int {
+	a, isGone := m.Account(), func(id string) bool { return gone[id] }
+	if slices.ContainsFunc(a.Raised, isGone) {
+		a = m.changeAccount()
+		a.Raised = slices.DeleteFunc(a.Raised, isGone)
 	}
-	return midnight(now.Local(), 0).UTC()
+	return len(a.Raised)
 }
 
-// midnight returns when the day begins that is so many days after that of now, in the time zone of now.
-func midnight(now time.Time, days int) time.Time {
-	y, m, d := now.Date()
-	return words.Showing(time.Date(y, m, d+days, 0, 0, 0, 0, time.UTC), now.Location())[0]
+// IsRaised reports whether a person set the limits of this entry, which was not delivered since.
+func (m *Money) IsRaised(entryID string) bool {
+	return slices.Contains(m.Account().Raised, entryID)
+}
+
+// Record implements [inbox.Accountant].
+func (m *Money) Record() []byte {
+	if !m.changed {
+		return nil
+	}
+	return m.account.encode()
 }
 
 func (a *Account) encode() []byte {

@@ -1,4 +1,4 @@
-package inbox
+package account
 
 import (
 	"cmp"
@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/flat"
-	"heartbeat/internal/journal"
 	"heartbeat/internal/money/price"
 )
 
@@ -72,12 +72,12 @@ func (m *Money) Position(session, transcript string, length int64, over bool) (c
 	}
 	p := position{transcript: transcript, length: max(0, length)}
 	if over {
-		p.since = m.tx.box.opts.Now().UnixMilli()
+		p.since = m.books.Now().UnixMilli()
 	} else if was, given := m.positions[session]; given {
 		p.since = was.since
 	}
 	m.positions[session] = p
-	s := m.readAccount().Session(session)
+	s := m.Account().Session(session)
 	if s == nil {
 		return false
 	}
@@ -90,7 +90,7 @@ func (m *Money) Position(session, transcript string, length int64, over bool) (c
 	}
 	if cut { // the lines that told the turns apart are gone
 		last := s.Turns[len(s.Turns)-1]
-		last.Since, last.Prompt = m.tx.box.opts.Now().UnixMilli(), "" // nobody can tell whose the prompts behind the cut are
+		last.Since, last.Prompt = m.books.Now().UnixMilli(), "" // nobody can tell whose the prompts behind the cut are
 		s.Turns, s.Ledger = []Turn{last}, BrokenLedger
 	}
 	if moved {
@@ -102,7 +102,7 @@ func (m *Money) Position(session, transcript string, length int64, over bool) (c
 
 // Turns returns the turns of a session, nil if it is not counted. A session that is new here begins with this call.
 func (m *Money) Turns(session string) *SessionTurns {
-	s := m.readAccount().Session(session)
+	s := m.Account().Session(session)
 	if p, given := m.positions[session]; s == nil && given && p.length > 0 {
 		s = m.openSession(session, false)
 	}
@@ -114,7 +114,7 @@ func (m *Money) Turns(session string) *SessionTurns {
 func (m *Money) openSession(session string, began bool) *SessionTurns {
 	p, first := m.positions[session], Turn{}
 	if began {
-		first = Turn{From: p.length, Since: m.tx.box.opts.Now().UnixMilli()}
+		first = Turn{From: p.length, Since: m.books.Now().UnixMilli()}
 	}
 	if p.length > 0 {
 		end, at, found := m.lastCharged(session)
@@ -122,21 +122,18 @@ func (m *Money) openSession(session string, began bool) *SessionTurns {
 		case found && end > 0 && end <= p.length:
 			first.From, first.Since = end, at
 		case found:
-			first.From, first.Since = p.length, m.tx.box.opts.Now().UnixMilli()
+			first.From, first.Since = p.length, m.books.Now().UnixMilli()
 		}
 	}
 	return m.front(SessionTurns{ID: session, Transcript: p.transcript, Turns: []Turn{first}})
 }
-
-// costSpan is how much of .costs.jsonl is searched.
-const costSpan = 16 << 20
 
 // TranscriptEnd is the member of a line of .costs.jsonl that says how far the session's transcript was charged.
 const TranscriptEnd = "transcript_end"
 
 // lastCharged returns how far a session's transcript was charged, and when. Unreadable lines are ignored.
 func (m *Money) lastCharged(session string) (end, at int64, found bool) {
-	err := m.tx.eachLine(journal.Costs, -costSpan, func(l []byte) {
+	err := m.books.Last(func(l []byte) {
 		m := flat.Value(l)
 		if m.Get("session_id").Text() != session {
 			return
@@ -148,29 +145,32 @@ func (m *Money) lastCharged(session string) (end, at int64, found bool) {
 		}
 	})
 	if err != nil {
-		m.tx.warn("what session %s has cost cannot be read: %v", session[:min(len(session), 12)], err)
+		m.books.Warn("what session %s has cost cannot be read: %v", session[:min(len(session), 12)], err)
 	}
 	return end, at, found
 }
 
 // chargedTo reports whether a price is charged to any delivery of that entry, and chargedFor to that very delivery.
-func chargedTo(c price.Charged, d *Delivery) bool {
-	return c.EntryID == d.EntryID && c.FirstSeq == d.first()
+func chargedTo(c price.Charged, d *inbox.Delivery) bool {
+	return c.EntryID == d.EntryID && c.FirstSeq == first(d)
 }
 
-func chargedFor(c price.Charged, d *Delivery) bool {
+// first returns the commit of the entry's first delivery.
+func first(d *inbox.Delivery) int64 { return cmp.Or(d.FirstSeq, d.DeliveredSeq) }
+
+func chargedFor(c price.Charged, d *inbox.Delivery) bool {
 	return chargedTo(c, d) && c.DeliveredSeq == d.DeliveredSeq
 }
 
-// enter begins the turn of a delivered entry. None of its lines is older than the delivery.
-func (m *Money) enter(d *Delivery) {
-	prompt := d.PromptID
+// Enter begins the turn of a delivered entry. None of its lines is older than the delivery.
+func (m *Money) Enter(d *inbox.Delivery) {
+	id, prompt := d.ID(), d.PromptID
 	if len(prompt) != promptSize || strings.ContainsAny(prompt, " h") {
 		prompt = ""
 	}
 	m.begin(d.SessionID, Turn{Since: d.DeliveredAt.UnixMilli(), Prompt: prompt, Charged: price.Charged{
-		EntryID: d.EntryID, ID: clipped(d.ID()), Start: d.StartOffset,
-		FirstSeq: d.first(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
+		EntryID: d.EntryID, ID: strings.ToValidUTF8(id[:min(len(id), maxName)], ""), Start: d.StartOffset,
+		FirstSeq: first(d), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
 	}})
 }
 
@@ -181,24 +181,17 @@ const promptSize = 36
 // maxName bounds an entry's own id in the account, which every record carries several times.
 const maxName = 200
 
-func clipped(id string) string {
-	if len(id) <= maxName {
-		return id
-	}
-	return strings.ToValidUTF8(id[:maxName], "")
-}
-
 // LeaveTurn ends the turn of the entry in flight because its session began another turn. The entry is not
 // charged for anything behind the position that [Money.Position] set.
 func (m *Money) LeaveTurn() {
-	if m.tx.inFlight != nil {
-		m.leave(m.tx.inFlight)
+	if d := m.books.InFlight(); d != nil {
+		m.Leave(d)
 	}
 }
 
 // lastOf returns the last turn of a delivery's session, if that is the delivery's own turn.
-func (m *Money) lastOf(d *Delivery) (s *SessionTurns, last *Turn) {
-	if s = m.readAccount().Session(d.SessionID); s != nil {
+func (m *Money) lastOf(d *inbox.Delivery) (s *SessionTurns, last *Turn) {
+	if s = m.Account().Session(d.SessionID); s != nil {
 		if last = &s.Turns[len(s.Turns)-1]; chargedFor(last.Charged, d) {
 			return s, last
 		}
@@ -206,15 +199,15 @@ func (m *Money) lastOf(d *Delivery) (s *SessionTurns, last *Turn) {
 	return nil, nil
 }
 
-// leave ends the turn of the entry in flight, which is settled.
-func (m *Money) leave(d *Delivery) {
+// Leave ends the turn of the entry in flight, which is settled.
+func (m *Money) Leave(d *inbox.Delivery) {
 	if _, last := m.lastOf(d); last != nil {
 		m.begin(d.SessionID, Turn{})
 	}
 }
 
-// neverArrived makes a delivery cost nothing, since the spending in its turn was for something else.
-func (m *Money) neverArrived(d *Delivery) {
+// NeverArrived makes a delivery cost nothing, since the spending in its turn was for something else.
+func (m *Money) NeverArrived(d *inbox.Delivery) {
 	if s, last := m.lastOf(d); last != nil {
 		*last = Turn{From: last.From, Since: last.Since}
 		m.changeAccount()
@@ -222,29 +215,29 @@ func (m *Money) neverArrived(d *Delivery) {
 	}
 }
 
-// rebind moves the beginning of a delivery to its actual turn. Earlier spending was for something else,
+// Rebind moves the beginning of a delivery to its actual turn. Earlier spending was for something else,
 // unless the delivery goes on after a failed check.
-func (m *Money) rebind(d *Delivery) {
+func (m *Money) Rebind(d *inbox.Delivery) {
 	if _, known := m.positions[d.SessionID]; !known {
 		return
 	}
-	if d.Check == nil || d.Check.Status != CheckFailed {
-		m.neverArrived(d)
+	if d.Check == nil || d.Check.Status != inbox.CheckFailed {
+		m.NeverArrived(d)
 	} else if _, last := m.lastOf(d); last != nil {
 		m.changeAccount()
 		last.Prompt = "" // the turn goes on with another one
 		return
 	}
-	m.enter(d)
+	m.Enter(d)
 }
 
-// arrive notes that a session begins, or continues in another process. No turn of an entry continues there by itself.
-func (m *Money) arrive(session string) {
+// Arrive notes that a session begins, or continues in another process. No turn of an entry continues there by itself.
+func (m *Money) Arrive(session string) {
 	p, known := m.positions[session]
 	if !known {
 		return
 	}
-	s := m.readAccount().Session(session)
+	s := m.Account().Session(session)
 	if s == nil {
 		m.openSession(session, true)
 		return
@@ -259,7 +252,7 @@ func (m *Money) arrive(session string) {
 // begin begins a turn at the session's position. A session without any position is not counted.
 func (m *Money) begin(session string, turn Turn) {
 	p, given := m.positions[session]
-	s := m.readAccount().Session(session)
+	s := m.Account().Session(session)
 	switch {
 	case s != nil:
 		s = m.front(*s)

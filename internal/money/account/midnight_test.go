@@ -1,4 +1,4 @@
-package inbox
+package account
 
 import (
 	"testing"

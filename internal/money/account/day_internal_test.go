@@ -1,4 +1,4 @@
-package inbox
+package account
 
 import (
 	"path/filepath"
@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"heartbeat/inbox"
 	"heartbeat/internal/money/price"
 )
 
@@ -39,16 +40,16 @@ func TestDayThatBeganFurtherWest(t *testing.T) {
 	place := time.Local
 	t.Cleanup(func() { time.Local = place })
 	now := time.Date(2026, 11, 22, 20, 0, 0, 0, time.UTC)
-	box, err := Open(filepath.Join(t.TempDir(), "inbox.jsonl"), Options{Now: func() time.Time { return now }})
+	box, err := inbox.Open(filepath.Join(t.TempDir(), "inbox.jsonl"), inbox.Options{Now: func() time.Time { return now }})
 	require.NoError(t, err)
 	var ends time.Time
 	spend := func(hoursEast int, nanos int64) int64 {
 		time.Local = time.FixedZone("", hoursEast*60*60)
 		tx, err := box.Begin(t.Context())
 		require.NoError(t, err)
-		tx.Money().Charge(price.Charged{}, price.Amount{Nanos: nanos, Dollars: true}, price.Amount{}, nil)
-		sum := tx.Money().Today().Nanos
-		assert.Equal(t, ends, tx.Money().Midnight(), "a pause would outlast the day")
+		Of(tx).Charge(Uncharged{Line: price.Line{Price: price.Price{Amount: price.Amount{Nanos: nanos, Dollars: true}}}})
+		sum := Of(tx).Today().Nanos
+		assert.Equal(t, ends, Of(tx).Midnight(), "a pause would outlast the day")
 		require.NoError(t, tx.Commit())
 		require.NoError(t, tx.Close())
 		return sum

@@ -1,4 +1,4 @@
-package inbox_test
+package account_test
 
 import (
 	"fmt"
@@ -13,14 +13,15 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/machine"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/price"
 )
 
-func account(t testing.TB, box *inbox.Inbox) inbox.Account {
+func charged(t testing.TB, box *inbox.Inbox) account.Account {
 	t.Helper()
 	v, err := box.View()
 	require.NoError(t, err)
-	a, err := v.Account()
+	a, err := account.Of(v).Charged()
 	require.NoError(t, err)
 	require.NoError(t, v.Close())
 	return a
@@ -30,7 +31,7 @@ func account(t testing.TB, box *inbox.Inbox) inbox.Account {
 func deliverAt(t testing.TB, box *inbox.Inbox, session string, at int64) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
-		tx.Money().Position(session, "/t", at, true)
+		account.Of(tx).Position(session, "/t", at, true)
 		e, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: session})
@@ -52,8 +53,11 @@ func costLines(t testing.TB, box *inbox.Inbox) (all []string) {
 func book(t testing.TB, box *inbox.Inbox, session string, nanos, from int64, rest bool) {
 	t.Helper()
 	in(t, box, func(tx *inbox.Tx) {
-		line := fmt.Sprintf(`{"at":"2026-03-04T12:00:00Z","session_id":%q,"transcript_end":%d}`, session, from)
-		tx.Money().Book(session, inbox.Booking{Amount: price.Amount{Nanos: nanos, Dollars: true, Requests: 1}, Line: []byte(line), From: from, Since: 5, Rest: rest})
+		l := price.Line{
+			Charged: account.Of(tx).Turns(session).Turns[0].Charged, SessionID: session, End: from,
+			Price: price.Price{Amount: price.Amount{Nanos: nanos, Dollars: true, Requests: 1}},
+		}
+		account.Of(tx).Book(account.Booking{Uncharged: account.Uncharged{Line: l}, Since: 5, Rest: rest})
 	})
 }
 
@@ -63,16 +67,16 @@ func TestAPromptBehindACutIsUnknown(t *testing.T) {
 	const prompt = "008fd6b2-0000-4000-8000-000000000000"
 	box := newBox(t, "a\n")
 	in(t, box, func(tx *inbox.Tx) {
-		tx.Money().Position("s", "/t", 100, true)
+		account.Of(tx).Position("s", "/t", 100, true)
 		e, err := tx.Next(inbox.Mark{})
 		require.NoError(t, err)
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s", PromptID: prompt})
 		require.NoError(t, err)
 	})
-	of := account(t, box)
+	of := charged(t, box)
 	require.Equal(t, prompt, of.Session("s").Turns[1].Prompt)
-	in(t, box, func(tx *inbox.Tx) { require.True(t, tx.Money().Position("s", "/t", 50, false)) })
-	of = account(t, box)
+	in(t, box, func(tx *inbox.Tx) { require.True(t, account.Of(tx).Position("s", "/t", 50, false)) })
+	of = charged(t, box)
 	assert.EqualValues(t, 50, of.Session("s").Turns[0].From)
 	assert.Empty(t, of.Session("s").Turns[0].Prompt)
 	assert.False(t, of.Session("s").Turns[0].Outside())
@@ -84,12 +88,12 @@ func TestTheAccountIsBounded(t *testing.T) {
 	box := newBox(t, strings.Repeat(`{"prompt":"x","id":"`+strings.Repeat("i", 5000)+`"}`+"\n", 200))
 	for i := range 200 {
 		deliverAt(t, box, fmt.Sprint("session ", i%20, "\n\x00é\"", strings.Repeat("x", 100)), int64(i))
-		acknowledge(t, box, "done")
+		acknowledge(t, box)
 	}
 	for range 3 { // an endless name has no account
 		deliverAt(t, newBox(t, "a\n"), strings.Repeat("s", 100_000), 0)
 	}
-	a := account(t, box)
+	a := charged(t, box)
 	assert.Len(t, a.Sessions, 8)
 	for _, s := range a.Sessions {
 		assert.LessOrEqual(t, len(s.Turns), 24)
@@ -107,16 +111,17 @@ func TestSpentBeforeMidnight(t *testing.T) {
 	deliverAt(t, box, "s", 100)
 	nanos := func(n int64) price.Amount { return price.Amount{Nanos: n, Dollars: true, Requests: 1} }
 	in(t, box, func(tx *inbox.Tx) {
-		of := tx.Money().Turns("s").Turns[0].Charged
-		tx.Money().Count("s", []inbox.Uncharged{{Line: price.Line{Charged: of, SessionID: "s", Price: price.Price{Amount: nanos(7)}}, Before: nanos(5)}})
-		assert.EqualValues(t, 2, tx.Money().Today().Nanos)
-		tx.Money().Count("s", nil)
-		tx.Money().Book("s", inbox.Booking{Amount: nanos(7), Before: nanos(5), From: 150})
+		of := account.Of(tx).Turns("s").Turns[0].Charged
+		u := account.Uncharged{Line: price.Line{Charged: of, SessionID: "s", Price: price.Price{Amount: nanos(7)}, End: 150}, Before: nanos(5)}
+		account.Of(tx).Count("s", []account.Uncharged{u})
+		assert.EqualValues(t, 2, account.Of(tx).Today().Nanos)
+		account.Of(tx).Count("s", nil)
+		account.Of(tx).Book(account.Booking{Uncharged: u})
 	})
-	a := account(t, box)
+	a := charged(t, box)
 	assert.Equal(t, []int64{2, 7}, []int64{a.Today.Nanos, a.Total.Nanos})
 	in(t, box, func(tx *inbox.Tx) {
-		assert.Equal(t, tx.Money().Midnight().Local().AddDate(0, 0, -1), tx.Money().DayBegan().Local())
+		assert.Equal(t, account.Of(tx).Midnight().Local().AddDate(0, 0, -1), account.Of(tx).DayBegan().Local())
 	})
 }
 
@@ -132,11 +137,11 @@ func TestTheAccountKeepsTheEntry(t *testing.T) {
 	for i := range 20 {
 		in(t, box, func(tx *inbox.Tx) {
 			id := fmt.Sprint("other ", i)
-			tx.Money().Position(id, "/t", 5, false)
+			account.Of(tx).Position(id, "/t", 5, false)
 			require.NoError(t, tx.In(id).Start(0, nil))
 		})
 	}
-	a := account(t, box)
+	a := charged(t, box)
 	assert.Len(t, a.Sessions, 8)
 	require.NotNil(t, a.Session("s"))
 	assert.NotNil(t, a.Session("other 19"))
@@ -150,35 +155,35 @@ func TestBooking(t *testing.T) {
 	book(t, box, "s", 1, 150, false) // what was before
 	book(t, box, "s", 2, 170, true)
 	in(t, box, func(tx *inbox.Tx) {
-		assert.EqualValues(t, 2, tx.InFlight().Spent.Nanos)
-		s := tx.Money().Turns("s")
+		assert.EqualValues(t, 2, account.Spent(tx.InFlight()).Nanos)
+		s := account.Of(tx).Turns("s")
 		require.Len(t, s.Turns, 1)
 		assert.Equal(t, []int64{170, 5}, []int64{s.Turns[0].From, s.Turns[0].Since})
-		tx.Money().Count("s", []inbox.Uncharged{{Line: price.Line{
+		account.Of(tx).Count("s", []account.Uncharged{{Line: price.Line{
 			Charged: s.Turns[0].Charged, SessionID: "s", Price: price.Price{Amount: price.Amount{Nanos: 7, Dollars: true}, Model: "m"},
 		}}})
-		assert.EqualValues(t, 9, tx.Money().Spending().Entry.Nanos)
-		assert.EqualValues(t, 7, tx.Money().Spending().Here.Nanos)
-		assert.EqualValues(t, 10, tx.Money().Today().Nanos)
+		assert.EqualValues(t, 9, account.Of(tx).Spending().Entry.Nanos)
+		assert.EqualValues(t, 7, account.Of(tx).Spending().Here.Nanos)
+		assert.EqualValues(t, 10, account.Of(tx).Today().Nanos)
 		require.NoError(t, tx.Acknowledge("done"))
 	})
 	r := results(t, box)[0]
-	assert.EqualValues(t, 9, *r.CostUSD)
+	assert.EqualValues(t, 9, price.Of(r.Cost).Nanos)
 	assert.Equal(t, "m", r.Model)
 	book(t, box, "s", 3, 180, false)
-	a := account(t, box)
+	a := charged(t, box)
 	assert.Equal(t, []int64{6, 1, 1}, []int64{a.Total.Nanos, a.Outside.Nanos, int64(len(a.Sessions))})
 	assert.Len(t, costLines(t, box), 3)
-	in(t, box, func(tx *inbox.Tx) { tx.Money().ForgetTurns("s") })
+	in(t, box, func(tx *inbox.Tx) { account.Of(tx).ForgetTurns("s") })
 	in(t, box, func(tx *inbox.Tx) {
-		assert.Nil(t, tx.Money().Turns("s"), "nobody said where it is")
-		tx.Money().Position("s", "/t", 500, false)
-		assert.EqualValues(t, 180, tx.Money().Turns("s").Turns[0].From)
-		tx.Money().Position("other", "/o", 500, false)
+		assert.Nil(t, account.Of(tx).Turns("s"), "nobody said where it is")
+		account.Of(tx).Position("s", "/t", 500, false)
+		assert.EqualValues(t, 180, account.Of(tx).Turns("s").Turns[0].From)
+		account.Of(tx).Position("other", "/o", 500, false)
 		require.NoError(t, tx.In("other").Start(0, nil))
-		assert.EqualValues(t, 500, tx.Money().Turns("other").Turns[0].From, "what it spent before is nobody's")
-		tx.Money().Position("other", "/o", 300, false)
-		assert.EqualValues(t, 300, tx.Money().Turns("other").Turns[0].From, "it was cut")
+		assert.EqualValues(t, 500, account.Of(tx).Turns("other").Turns[0].From, "what it spent before is nobody's")
+		account.Of(tx).Position("other", "/o", 300, false)
+		assert.EqualValues(t, 300, account.Of(tx).Turns("other").Turns[0].From, "it was cut")
 	})
 }
 
@@ -187,14 +192,14 @@ func TestBooking(t *testing.T) {
 func TestATurnThatIsToldLater(t *testing.T) {
 	box := newBox(t, "a\n")
 	in(t, box, func(tx *inbox.Tx) {
-		tx.Money().Position("s", "/t", 0, false)
+		account.Of(tx).Position("s", "/t", 0, false)
 		require.NoError(t, tx.In("s").Start(0, nil))
 	})
 	deliverAt(t, box, "s", 0)
 	in(t, box, func(tx *inbox.Tx) {
-		tx.Money().Position("s", "/t", 0, false)
+		account.Of(tx).Position("s", "/t", 0, false)
 		require.NoError(t, tx.Bind(inbox.Recipient{SessionID: "s", PromptID: "p"}))
-		turns := tx.Money().Turns("s").Turns
+		turns := account.Of(tx).Turns("s").Turns
 		require.Len(t, turns, 2)
 		assert.True(t, turns[0].Outside())
 		assert.Positive(t, turns[0].Since, "a forked session has older lines")
@@ -224,12 +229,12 @@ func TestForgedCosts(t *testing.T) {
 			return true
 		}))
 		require.NoError(t, v.Close())
-		assert.Equal(t, inbox.Account{}, account(t, forged))
+		assert.Equal(t, account.Account{}, charged(t, forged))
 	}
 	look()
 	warnings := in(t, forged, func(tx *inbox.Tx) {
 		require.NotNil(t, tx.InFlight())
-		assert.Zero(t, tx.Money().Today().Nanos)
+		assert.Zero(t, account.Of(tx).Today().Nanos)
 		require.NoError(t, tx.Acknowledge("done"))
 	})
 	assert.Contains(t, strings.Join(warnings, "\n"), ".costs.jsonl.foreign")
@@ -243,14 +248,14 @@ func TestCostsAreRotatedAndTrimmed(t *testing.T) {
 	deliverAt(t, box, "s", 10)
 	book(t, box, "s", 1, 10, true)
 	require.NoError(t, os.Rename(box.CostsPath(), box.CostsPath()+".old"))
-	write(t, box.CostsPath(), "{}\nnot a cost\n")
+	require.NoError(t, os.WriteFile(box.CostsPath(), []byte("{}\nnot a cost\n"), 0o600))
 	book(t, box, "s", 8, 20, true)
-	assert.EqualValues(t, 9, account(t, box).Total.Nanos)
+	assert.EqualValues(t, 9, charged(t, box).Total.Nanos)
 	assert.Len(t, costLines(t, box), 3)
 	trimmed, err := outcomes.Trim(t.Context(), box, noon.Add(1))
 	require.NoError(t, err)
 	assert.Positive(t, trimmed.Costs)
-	assert.EqualValues(t, 9, account(t, box).Total.Nanos, "sums do not depend on the lines")
+	assert.EqualValues(t, 9, charged(t, box).Total.Nanos, "sums do not depend on the lines")
 }
 
 // A journal of an earlier version has no account, and an invalid account keeps nobody from being served.
@@ -262,8 +267,8 @@ func TestEarlierJournals(t *testing.T) {
 		_, err = tx.Deliver(e, inbox.Recipient{SessionID: "s"})
 		require.NoError(t, err)
 	})
-	assert.Equal(t, inbox.Account{}, account(t, box))
-	acknowledge(t, box, "done")
+	assert.Equal(t, account.Account{}, charged(t, box))
+	acknowledge(t, box)
 	assert.NoFileExists(t, box.CostsPath())
-	assert.Zero(t, results(t, box)[0].Fields)
+	assert.Zero(t, results(t, box)[0].Cost)
 }
