@@ -22,7 +22,7 @@ var ErrNotWaiting = errors.New("it no longer waits")
 // entry is in flight or gone, the error is [ErrNotWaiting].
 func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 	if d := t.redeliver; d != nil && d.EntryID == entryID && d.StartOffset == start {
-		letter := t.deadLetter(deadLetterOf(d, ReasonCanceled, t.box.utcNow()))
+		letter := t.deadLetter(t.deadLetterOf(d, ReasonCanceled))
 		t.pass(d)
 		return letter, nil
 	}
@@ -48,15 +48,8 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 		return Letter{}, err
 	}
 	e.Start, e.End = l.start, l.end
-	return t.canceledLetter(e, nil), nil
-}
-
-func (t *Tx) canceledLetter(e Entry, was *earlier) Letter {
-	dead := t.unread(e, ReasonCanceled)
-	if was != nil {
-		dead.Attempts, dead.FirstSeq = was.Attempts, was.FirstSeq
-	}
-	return t.deadLetter(dead)
+	t.resume(&e)
+	return t.deadLetter(t.unread(e, ReasonCanceled)), nil
 }
 
 // CancelScheduled is [Tx.Cancel] for a scheduled entry. The entry's line is removed from .scheduled.jsonl.
@@ -66,7 +59,11 @@ func (t *Tx) CancelScheduled(entryID string) (Letter, error) {
 		if s.EntryID != entryID {
 			return true
 		}
-		letter, err = t.canceledLetter(decodeEntry(s.line), s.putOff), nil
+		e := decodeEntry(s.line)
+		if s.putOff != nil {
+			s.putOff.resume(&e)
+		}
+		letter, err = t.deadLetter(t.unread(e, ReasonCanceled)), nil
 		t.pending[len(t.pending)-1].Unschedule = s.lineID
 		return false
 	})

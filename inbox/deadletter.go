@@ -69,15 +69,19 @@ type DeadLetter struct {
 	DeadLetteredAt time.Time `json:"dead_lettered_at"`
 }
 
-func deadLetterOf(d *Delivery, reason Reason, now time.Time) DeadLetter {
+// deadLetterOf returns the dead letter of an entry in all its deliveries, of which there may be none.
+func (t *Tx) deadLetterOf(d *Delivery, reason Reason) DeadLetter {
 	id, _, meta := decodeLine(d.exact())
-	return DeadLetter{
+	dead := DeadLetter{
 		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine, RawFile: d.TextFile,
-		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
-		Attempts: d.Attempt, Reason: reason, DeliveredAt: &d.DeliveredAt,
+		StartOffset: d.StartOffset, EndOffset: d.EndOffset, Attempts: d.Attempt, Reason: reason,
 		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure, Check: d.Check.kept(), FirstSeq: d.first(),
-		DeadLetteredAt: now,
+		Cost: t.accountant.CostOf(d), DeadLetteredAt: t.box.utcNow(),
 	}
+	if !d.DeliveredAt.IsZero() {
+		dead.DeliveredAt = &d.DeliveredAt
+	}
+	return dead
 }
 
 // One transaction sets aside at most asideLines entries and about asideBytes of their bytes.
@@ -95,9 +99,9 @@ func (t *Tx) noteAside(reason Reason, e Entry) {
 }
 
 // setAsideGivenBack makes a dead letter of an entry that was given back.
-func (t *Tx) setAsideGivenBack(d *Delivery, dead DeadLetter) {
-	t.deadLetter(dead)
-	t.noteAside(dead.Reason, d.Entry())
+func (t *Tx) setAsideGivenBack(d *Delivery, reason Reason) {
+	t.deadLetter(t.deadLetterOf(d, reason))
+	t.noteAside(reason, d.Entry())
 	t.pass(d)
 }
 
@@ -121,12 +125,14 @@ func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Fai
 	t.moveCursor(e.Start, e.End)
 }
 
-// unread returns the dead letter of an entry that was never delivered.
+// unread returns the dead letter of an entry from the queue. If it was put off before, that counts.
 func (t *Tx) unread(e Entry, reason Reason) DeadLetter {
-	return DeadLetter{
-		EntryID: e.EntryID, ID: e.ID, Metadata: e.Metadata, RawLine: rawLineOf(e.raw),
-		StartOffset: e.Start, EndOffset: e.End, Reason: reason, DeadLetteredAt: t.box.utcNow(),
-	}
+	d := e.delivery()
+	d.Attempt = max(0, d.Attempt-1)
+	t.forgetEarlier(e.EntryID)
+	dead := t.deadLetterOf(d, reason)
+	dead.ID, dead.Metadata = e.ID, e.Metadata // a long line is left out
+	return dead
 }
 
 // Refuse sets aside the entry that [Tx.Next] returned last, instead of delivering it. why is for a person.
@@ -143,9 +149,7 @@ func (t *Tx) Refuse(e Entry, reason Reason, why string) error {
 	}
 	with := *d
 	with.Failure = failure
-	dead := deadLetterOf(&with, reason, t.box.utcNow())
-	dead.Cost = t.accountant.CostOf(&with)
-	t.setAsideGivenBack(&with, dead)
+	t.setAsideGivenBack(&with, reason)
 	return nil
 }
 

@@ -129,6 +129,15 @@ func (d *Delivery) Entry() Entry {
 	return e
 }
 
+// delivery is the reverse of [Delivery.Entry]: the delivery of an entry, to nobody yet.
+func (e Entry) delivery() *Delivery {
+	return &Delivery{
+		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw), Attempt: e.Attempt,
+		Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
+		FirstSeq: e.firstSeq, Spent: e.spent, Took: e.took,
+	}
+}
+
 // parseDelivery reads .in-flight.
 func parseDelivery(file []byte) (*Delivery, error) {
 	if len(bytes.TrimSpace(file)) == 0 {

@@ -34,7 +34,7 @@ func (t *Tx) nextEntry(still Mark) (Entry, error) {
 		if !e.expired(t.box.opts.Now()) {
 			return e, nil
 		}
-		t.setAsideGivenBack(d, deadLetterOf(d, ReasonExpired, t.box.utcNow()))
+		t.setAsideGivenBack(d, ReasonExpired)
 	}
 	if t.file == nil {
 		return Entry{}, ErrEmpty

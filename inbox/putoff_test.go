@@ -61,6 +61,34 @@ func TestAVerdictWrittenByHandIsNotOne(t *testing.T) {
 	in(t, box, func(tx *inbox.Tx) { assert.Equal(t, inbox.VerdictFailed, tx.InFlight().Verdict.Kind) })
 }
 
+// A dead letter says how often its entry was delivered, also if the last of that was before it was put off. What is sent
+// later begins anew, even if it is the same line.
+func TestSetAsideAfterItWasPutOff(t *testing.T) {
+	for how, setAside := range map[string]func(tx *inbox.Tx, e inbox.Entry) error{
+		"canceled": func(tx *inbox.Tx, e inbox.Entry) error { _, err := tx.Cancel(e.EntryID, e.Start); return err },
+		"refused":  func(tx *inbox.Tx, e inbox.Entry) error { return tx.Refuse(e, inbox.ReasonLimits, "too much") },
+	} {
+		t.Run(how, func(t *testing.T) {
+			now := clockOf(t, newBox(t, "one\n"))
+			deliver(t, now.box)
+			in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.PutOff("not now", noon.Add(time.Hour))) })
+			now.set(noon.Add(time.Hour))
+			in(t, now.box, func(tx *inbox.Tx) {
+				e, err := tx.Next(inbox.Mark{})
+				require.NoError(t, err)
+				require.NoError(t, setAside(tx, e))
+			})
+			letters := deadLetters(t, now.box)
+			require.Len(t, letters, 1)
+			assert.Equal(t, 1, letters[0].Attempts)
+			assert.EqualValues(t, 1, letters[0].FirstSeq)
+			assert.Nil(t, letters[0].DeliveredAt)
+			echo(t, now.box.Path(), "one\n")
+			assert.Equal(t, 1, deliver(t, now.box).Attempt)
+		})
+	}
+}
+
 // An entry in flight survives a replaced inbox, even if it is then put off.
 func TestPutOffOfADetachedEntry(t *testing.T) {
 	now := clockOf(t, newBox(t, "one\n"))

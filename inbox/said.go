@@ -199,9 +199,13 @@ func (t *Tx) earlier() []earlier { return kept[[]earlier](t.st.PutOff) }
 func (t *Tx) resume(e *Entry) {
 	for _, was := range t.earlier() {
 		if was.EntryID == e.EntryID {
-			e.Attempt, e.firstSeq, e.spent, e.took = was.Attempts+1, was.FirstSeq, was.Spent, max(0, was.Took)
+			was.resume(e)
 		}
 	}
+}
+
+func (was *earlier) resume(e *Entry) {
+	e.Attempt, e.firstSeq, e.spent, e.took = was.Attempts+1, was.FirstSeq, was.Spent, max(0, was.Took)
 }
 
 // forgetEarlier drops the earlier deliveries of an entry that is delivered now.

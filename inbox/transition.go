@@ -30,13 +30,9 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 		return nil, fmt.Errorf("deliver: %w", err)
 	}
 	t.offered, t.delivers = nil, true
-	d := &Delivery{
-		EntryID: e.EntryID, StartOffset: e.Start, EndOffset: e.End, RawLine: rawLineOf(e.raw),
-		DeliveredAt: t.box.utcNow(), DeliveredSeq: t.Seq(), Attempt: e.Attempt,
-		SessionID: to.SessionID, PromptID: to.PromptID, Evidence: to.Evidence,
-		Inbox: t.box.name, Detached: e.detached, Unterminated: !e.terminated, TextFile: e.textFile,
-		FirstSeq: e.firstSeq, Spent: e.spent, Took: e.took,
-	}
+	d := e.delivery()
+	d.Inbox, d.DeliveredAt, d.DeliveredSeq = t.box.name, t.box.utcNow(), t.Seq()
+	d.SessionID, d.PromptID, d.Evidence = to.SessionID, to.PromptID, to.Evidence
 	if len(to.Checks) > 0 {
 		d.Check = &Check{Name: strings.Join(to.Checks, ",")}
 	}
@@ -83,9 +79,7 @@ func (t *Tx) DeadLetter(reason Reason) error {
 	if d == nil {
 		return fmt.Errorf("dead-letter: %w", errNothingInFlight)
 	}
-	dead := deadLetterOf(d, reason, t.box.utcNow())
-	dead.Cost = t.accountant.CostOf(d)
-	t.expectLate(d, t.deadLetter(dead))
+	t.expectLate(d, t.deadLetter(t.deadLetterOf(d, reason)))
 	t.pass(d)
 	return t.failed
 }
@@ -260,6 +254,7 @@ func (t *Tx) ResolveElsewhere(e Entry, why string) error {
 		return errors.New("resolve elsewhere: the entry did not come from Next")
 	}
 	t.setRedeliver(nil)
+	t.forgetEarlier(e.EntryID)
 	if !e.detached {
 		t.moveCursor(e.Start, e.End)
 	}
