@@ -75,7 +75,7 @@ func (t *Tx) deadLetterOf(d *Delivery, reason Reason) DeadLetter {
 	dead := DeadLetter{
 		EntryID: d.EntryID, ID: id, Metadata: meta, RawLine: d.RawLine, RawFile: d.TextFile,
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset, Attempts: d.Attempt, Reason: reason,
-		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure, Check: d.Check.kept(), FirstSeq: d.first(),
+		SessionID: d.SessionID, PromptID: d.PromptID, Failure: d.Failure, Check: d.Check.kept(), FirstSeq: d.First(),
 		Cost: t.accountant.CostOf(d), DeadLetteredAt: t.box.utcNow(),
 	}
 	if !d.DeliveredAt.IsZero() {

@@ -104,8 +104,8 @@ func (d *Delivery) ID() string {
 	return id
 }
 
-// first returns the commit of the entry's first delivery.
-func (d *Delivery) first() int64 { return cmp.Or(d.FirstSeq, d.DeliveredSeq) }
+// First returns the commit of the entry's first delivery.
+func (d *Delivery) First() int64 { return cmp.Or(d.FirstSeq, d.DeliveredSeq) }
 
 // label is the entry's name in messages.
 func (d *Delivery) label() string { return words.Name(d.ID(), d.EntryID) }
@@ -125,7 +125,7 @@ func (d *Delivery) Entry() Entry {
 	e.EntryID = d.EntryID
 	e.Start, e.End, e.Attempt = d.StartOffset, d.EndOffset, d.Attempt+1
 	e.terminated, e.detached, e.textFile = !d.Unterminated, d.Detached, d.TextFile
-	e.firstSeq, e.spent, e.took = d.first(), d.Spent, d.Took
+	e.firstSeq, e.spent, e.took = d.First(), d.Spent, d.Took
 	return e
 }
 

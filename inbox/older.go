@@ -25,7 +25,7 @@ func (t *Tx) detectOlder() error {
 	for _, k := range []journal.Kind{journal.Results, journal.DeadLetters} {
 		err := t.eachUnknown(k, func(l Letter) {
 			for _, d := range t.unsettled() {
-				if d.EntryID == l.EntryID && (l.FirstSeq == d.first() || l.FirstSeq == t.named) {
+				if d.EntryID == l.EntryID && (l.FirstSeq == d.First() || l.FirstSeq == t.named) {
 					since = min(since, l.FirstSeq)
 				}
 			}

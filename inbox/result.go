@@ -54,7 +54,7 @@ func resultOf(d *Delivery, reply string, now time.Time) Result {
 		StartOffset: d.StartOffset, EndOffset: d.EndOffset,
 		Attempt: d.Attempt, SessionID: d.SessionID, PromptID: d.PromptID,
 		DeliveredAt: d.DeliveredAt, AcknowledgedAt: now, Prompt: firstCharacters(text), TextFile: d.TextFile, Reply: reply,
-		FirstSeq: d.first(), Check: d.Check.kept(),
+		FirstSeq: d.First(), Check: d.Check.kept(),
 	}
 }
 

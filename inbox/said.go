@@ -148,7 +148,7 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 		return t.GiveBack(reason, true)
 	}
 	was := earlier{
-		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.first(),
+		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.First(),
 		Spent: d.Spent, Took: d.Took + t.worked,
 	}
 	var line flat.Object // the entry's own line, byte for byte, and the time of its return

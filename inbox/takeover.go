@@ -107,7 +107,7 @@ func (t *Tx) takeOverInFlight(cursor int64) error {
 		t.warn("%s names the entry %s at [%d,%d), which the inbox does not have there: it is kept apart from the file", path, d.label(), d.StartOffset, d.EndOffset)
 		d.Detached = true
 	}
-	t.named = d.first()
+	t.named = d.First()
 	// Whether that delivery's text went out is still known, whatever else was edited.
 	was := t.inFlight
 	t.st.Handed = t.st.Handed && was != nil && was.EntryID == d.EntryID && bytes.Equal(was.Evidence, d.Evidence)

@@ -142,7 +142,7 @@ func (t *Tx) GiveBack(reason string, counted bool) error {
 		return fmt.Errorf("give back: %w", errNothingInFlight)
 	}
 	d := *t.inFlight
-	d.FirstSeq, d.Verdict, d.Progress, d.Check = d.first(), nil, nil, nil
+	d.FirstSeq, d.Verdict, d.Progress, d.Check = d.First(), nil, nil, nil
 	cost := t.accountant.CostOf(&d)
 	if reason == NeverArrived && !counted {
 		t.accountant.NeverArrived(&d)

@@ -97,7 +97,7 @@ func (h *hook) isSecondClient(d *inbox.Delivery) bool {
 func (h *hook) leaveTurn(tx *inbox.Tx) {
 	if d := tx.InFlight(); d != nil && h.isOtherTurn(d) {
 		h.notePosition(tx)
-		account.Of(tx).LeaveTurn()
+		account.Of(tx).Leave(d)
 	}
 }
 

@@ -145,7 +145,7 @@ func (m *Money) Charge(of Uncharged) {
 	m.books.Add(of.JSON())
 	for _, d := range []*inbox.Delivery{m.books.InFlight(), m.books.Redeliver()} {
 		if d != nil && chargedTo(of.Charged, d) {
-			spent := Spent(d).Plus(of.Amount)
+			spent := Amount(d.Spent).Plus(of.Amount)
 			spent.ClientNanos = 0 // the client states it only after the entry has ended, so it counts for sessions alone
 			m.books.SetSpent(d, spent.Short())
 		}
@@ -157,9 +157,6 @@ func (m *Money) ForgetTurns(session string) {
 	m.changeAccount().forget(session)
 	m.Count(session, nil)
 }
-
-// Spent returns what was charged to the entry of a delivery.
-func Spent(d *inbox.Delivery) price.Amount { return Amount(d.Spent) }
 
 // Amount reads an [inbox.Delivery.Spent]. It is zero if somebody broke that.
 func Amount(spent string) price.Amount {
@@ -182,7 +179,7 @@ func (m *Money) Count(session string, open []Uncharged) {
 
 // CostOf is what an outcome states: the entry's price as far as it is known.
 func (m *Money) CostOf(d *inbox.Delivery) inbox.Cost {
-	p := price.Price{Amount: Spent(d)}
+	p := price.Price{Amount: Amount(d.Spent)}
 	known := !p.IsZero()
 	for _, o := range m.open {
 		if chargedTo(o.Charged, d) {
@@ -211,7 +208,7 @@ type Spending struct {
 func (m *Money) Spending() (s Spending) {
 	s.Today = m.Today()
 	if d := m.books.InFlight(); d != nil {
-		s.Entry = Spent(d)
+		s.Entry = Amount(d.Spent)
 		for _, o := range m.open {
 			if chargedTo(o.Charged, d) {
 				s.Entry = s.Entry.Plus(o.Amount)

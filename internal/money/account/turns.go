@@ -152,11 +152,8 @@ func (m *Money) lastCharged(session string) (end, at int64, found bool) {
 
 // chargedTo reports whether a price is charged to any delivery of that entry, and chargedFor to that very delivery.
 func chargedTo(c price.Charged, d *inbox.Delivery) bool {
-	return c.EntryID == d.EntryID && c.FirstSeq == first(d)
+	return c.EntryID == d.EntryID && c.FirstSeq == d.First()
 }
-
-// first returns the commit of the entry's first delivery.
-func first(d *inbox.Delivery) int64 { return cmp.Or(d.FirstSeq, d.DeliveredSeq) }
 
 func chargedFor(c price.Charged, d *inbox.Delivery) bool {
 	return chargedTo(c, d) && c.DeliveredSeq == d.DeliveredSeq
@@ -170,7 +167,7 @@ func (m *Money) Enter(d *inbox.Delivery) {
 	}
 	m.begin(d.SessionID, Turn{Since: d.DeliveredAt.UnixMilli(), Prompt: prompt, Charged: price.Charged{
 		EntryID: d.EntryID, ID: strings.ToValidUTF8(id[:min(len(id), maxName)], ""), Start: d.StartOffset,
-		FirstSeq: first(d), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
+		FirstSeq: d.First(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
 	}})
 }
 
@@ -180,14 +177,6 @@ const promptSize = 36
 
 // maxName bounds an entry's own id in the account, which every record carries several times.
 const maxName = 200
-
-// LeaveTurn ends the turn of the entry in flight because its session began another turn. The entry is not
-// charged for anything behind the position that [Money.Position] set.
-func (m *Money) LeaveTurn() {
-	if d := m.books.InFlight(); d != nil {
-		m.Leave(d)
-	}
-}
 
 // lastOf returns the last turn of a delivery's session, if that is the delivery's own turn.
 func (m *Money) lastOf(d *inbox.Delivery) (s *SessionTurns, last *Turn) {
@@ -199,7 +188,8 @@ func (m *Money) lastOf(d *inbox.Delivery) (s *SessionTurns, last *Turn) {
 	return nil, nil
 }
 
-// Leave ends the turn of the entry in flight, which is settled.
+// Leave ends the turn of the entry in flight, which is settled, or whose session began another turn. The entry is not
+// charged for anything behind the position that [Money.Position] set.
 func (m *Money) Leave(d *inbox.Delivery) {
 	if _, last := m.lastOf(d); last != nil {
 		m.begin(d.SessionID, Turn{})

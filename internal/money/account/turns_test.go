@@ -155,7 +155,7 @@ func TestBooking(t *testing.T) {
 	book(t, box, "s", 1, 150, false) // what was before
 	book(t, box, "s", 2, 170, true)
 	in(t, box, func(tx *inbox.Tx) {
-		assert.EqualValues(t, 2, account.Spent(tx.InFlight()).Nanos)
+		assert.EqualValues(t, 2, account.Amount(tx.InFlight().Spent).Nanos)
 		s := account.Of(tx).Turns("s")
 		require.Len(t, s.Turns, 1)
 		assert.Equal(t, []int64{170, 5}, []int64{s.Turns[0].From, s.Turns[0].Since})

@@ -158,9 +158,9 @@ func (p *Prices) Of(entryID string, firstSeq int64, outcome inbox.Cost) price.Pr
 
 // OfDelivery returns what an entry in flight, or one that was given back, has cost.
 func (p *Prices) OfDelivery(d *inbox.Delivery) (of price.Price, known bool) {
-	first := cmp.Or(d.FirstSeq, d.DeliveredSeq)
+	first := d.First()
 	model := p.entries[priceKey{d.EntryID, first}].Model
-	of = p.with(price.Price{Amount: account.Spent(d), Model: model}, d.EntryID, first)
+	of = p.with(price.Price{Amount: account.Amount(d.Spent), Model: model}, d.EntryID, first)
 	return of, !of.IsZero() || of.Dollars
 }
 
