@@ -109,9 +109,13 @@ func (t *Tx) entryOn(l line) (e Entry, passed bool, err error) {
 	if passed || err != nil {
 		return e, passed, err
 	}
-	reason, failure := t.undeliverable(e, l.raw)
+	reason := t.undeliverable(e, l.raw)
 	if reason == "" {
 		return e, false, nil
+	}
+	var failure *Failure
+	if reason == ReasonWide {
+		failure = t.failure(string(reason), wideMessage)
 	}
 	rawFile := ""
 	if long {
@@ -124,15 +128,15 @@ func (t *Tx) entryOn(l line) (e Entry, passed bool, err error) {
 	return e, true, nil
 }
 
-// undeliverable returns why the entry on this line can never be delivered, "" if it can.
-func (t *Tx) undeliverable(e Entry, raw []byte) (Reason, *Failure) {
+// undeliverable returns why the entry on a line can never be delivered, "" if it can.
+func (t *Tx) undeliverable(e Entry, raw []byte) Reason {
 	switch {
 	case t.wide(raw):
-		return ReasonWide, t.failure(string(ReasonWide), wideMessage)
+		return ReasonWide
 	case strings.TrimSpace(e.Text) == "":
-		return ReasonEmpty, nil
+		return ReasonEmpty
 	case e.expired(t.box.opts.Now()):
-		return ReasonExpired, nil
+		return ReasonExpired
 	}
-	return "", nil
+	return ""
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"strings"
 	"time"
 
 	"heartbeat/internal/disk"
@@ -204,14 +203,9 @@ func (v *View) Totals() (Totals, error) {
 	return n.complete(), nil
 }
 
-// Find returns where the entry with that envelope id is, in the words of [Receipt].Found; "" if it is nowhere.
-func (v *View) Find(id string) (string, error) {
-	found, err := v.FindAll([]string{id})
-	return found[id], err
-}
-
-// FindAll is [View.Find] for many ids, without those that are nowhere. It reads everything once.
-func (v *View) FindAll(ids []string) (map[string]string, error) {
+// Find returns where the entries with these envelope ids are, in the words of [Receipt].Found, without those that are
+// nowhere. It reads everything once.
+func (v *View) Find(ids ...string) (map[string]string, error) {
 	wanted := map[string]bool{}
 	for _, id := range ids {
 		wanted[id] = true
@@ -241,11 +235,8 @@ func (v *View) Backlog(ctx context.Context) (Backlog, error) {
 // Waiting is an entry that waits, with what sets it apart.
 type Waiting struct {
 	Entry
-	TooLong bool // longer than [MaxLine]: it becomes a dead letter
-	Empty   bool // nothing to deliver: it becomes a dead letter
-	Expired bool // too late: it becomes a dead letter
-	Torn    bool // its line has no newline yet
-	Wide    bool // UTF-16 or UTF-32: it becomes a dead letter
+	Doomed Reason // why it becomes a dead letter instead of being delivered, "" if it does not
+	Torn   bool   // its line has no newline yet
 }
 
 // Next returns the first n waiting entries, in order of delivery. It reads no further.
@@ -261,13 +252,15 @@ func (v *View) Next(n int) ([]Waiting, error) {
 	return all, err
 }
 
-func (t *Tx) waiting(l line, now time.Time) Waiting {
+func (t *Tx) waiting(l line) Waiting {
+	w := Waiting{Torn: !l.terminated}
 	if l.tooLong {
-		return Waiting{Entry: Entry{EntryID: l.id, Start: l.start, End: l.end, Attempt: 1}, TooLong: true, Torn: !l.terminated}
+		w.Entry, w.Doomed = Entry{EntryID: l.id, Start: l.start, End: l.end, Attempt: 1}, ReasonTooLong
+		return w
 	}
-	e := decodeEntry(l.raw)
-	e.Start, e.End = l.start, l.end
-	return Waiting{Entry: e, Empty: strings.TrimSpace(e.Text) == "", Expired: e.expired(now), Wide: t.wide(l.raw), Torn: !l.terminated}
+	w.Entry = decodeEntry(l.raw)
+	w.Start, w.End, w.Doomed = l.start, l.end, t.undeliverable(w.Entry, l.raw)
+	return w
 }
 
 // Lock returns the id of the process that holds the inbox's lock at this moment, 0 if none does, and -1 if that is

@@ -105,7 +105,7 @@ func seenByView(t testing.TB, v *inbox.View) (s seen) {
 	assert.EqualValues(t, len(all), b.Entries, "%+v", all)
 	assert.Equal(t, len(all) > 0 && all[len(all)-1].Torn, b.Torn)
 	for _, w := range all {
-		if !w.Empty && !w.Expired && !w.TooLong {
+		if w.Doomed == "" {
 			s.Next = append(s.Next, w.Entry)
 		}
 	}
@@ -520,7 +520,7 @@ func TestBacklog(t *testing.T) {
 		all, err := viewOf(t, box).Next(9)
 		require.NoError(t, err)
 		require.Len(t, all, 2)
-		assert.True(t, all[0].TooLong)
+		assert.Equal(t, inbox.ReasonTooLong, all[0].Doomed)
 		assert.Equal(t, "next", all[1].Text)
 	})
 }
@@ -627,7 +627,7 @@ func TestViewNext(t *testing.T) {
 	assert.Equal(t, metadata{"m": raw("1")}, all[0].Metadata)
 	assert.EqualValues(t, 6, all[0].Start)
 	assert.Equal(t, 1, all[0].Attempt)
-	for i, want := range []inbox.Waiting{{}, {Empty: true}, {Expired: true}, {}, {Torn: true}} {
+	for i, want := range []inbox.Waiting{{}, {Doomed: inbox.ReasonEmpty}, {Doomed: inbox.ReasonExpired}, {}, {Torn: true}} {
 		all[i].Entry = inbox.Entry{}
 		assert.Equal(t, want, all[i], i)
 	}
@@ -682,12 +682,12 @@ func TestViewFind(t *testing.T) {
 	} {
 		got, err := v.Find(id)
 		require.NoError(t, err)
-		assert.Equal(t, want, got, id)
+		assert.Equal(t, want, got[id], id)
 	}
 	in(t, box, func(tx *inbox.Tx) { require.NoError(t, tx.GiveBack("", true)) })
 	where, err := viewOf(t, box).Find("in flight")
 	require.NoError(t, err)
-	assert.Equal(t, inbox.FoundQueued, where)
+	assert.Equal(t, inbox.FoundQueued, where["in flight"])
 }
 
 // A cursor may be set back into a region whose space was freed.

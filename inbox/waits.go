@@ -65,8 +65,11 @@ func (v *View) waitsStart() (int64, error) {
 }
 
 func (v *View) givenBack(d *Delivery) Waiting {
-	e := d.Entry()
-	return Waiting{Entry: e, Expired: e.expired(v.tx.box.opts.Now())}
+	w := Waiting{Entry: d.Entry()}
+	if w.expired(v.tx.box.opts.Now()) {
+		w.Doomed = ReasonExpired
+	}
+	return w
 }
 
 func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting) bool) error {
@@ -87,7 +90,7 @@ func (v *View) eachWaiting(from, to int64, may func([]byte) bool, f func(Waiting
 		default:
 			l.raw = bytes.Clone(raw)
 		}
-		return l.blank() || f(v.tx.waiting(l, v.tx.box.opts.Now()))
+		return l.blank() || f(v.tx.waiting(l))
 	})
 	return errors.Join(wrong, err)
 }

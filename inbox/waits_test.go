@@ -110,11 +110,11 @@ func TestViewWaitsDecodesOnlyWhatIsWanted(t *testing.T) {
 	))
 	require.Len(t, found, 2)
 	assert.Equal(t, "a", found[0].ID)
-	assert.True(t, found[1].TooLong, "no part of it tells its name")
+	assert.Equal(t, inbox.ReasonTooLong, found[1].Doomed, "no part of it tells its name")
 	next, err := lookAt(t, box).Next(5)
 	require.NoError(t, err)
 	assert.Equal(t, next[3], found[1])
-	assert.True(t, next[4].Empty)
+	assert.Equal(t, inbox.ReasonEmpty, next[4].Doomed)
 }
 
 // TestViewSinceHasEveryLineOnce follows the queue while it is worked through.

@@ -62,7 +62,7 @@ func TestEntryBehindZeros(t *testing.T) {
 	require.Len(t, waiting, 1)
 	where, err := v.Find("job")
 	require.NoError(t, err)
-	assert.Equal(t, inbox.FoundQueued, where)
+	assert.Equal(t, inbox.FoundQueued, where["job"])
 	e := deliver(t, box)
 	for _, e := range []inbox.Entry{e, waiting[0].Entry} {
 		assert.Equal(t, sha256Hex(line), e.EntryID)
@@ -135,7 +135,7 @@ func TestWideLines(t *testing.T) {
 			require.NoError(t, err)
 			said := 0
 			for _, w := range waiting {
-				if w.Wide {
+				if w.Doomed == inbox.ReasonWide {
 					said++
 				}
 			}

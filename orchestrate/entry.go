@@ -91,7 +91,7 @@ func (b *Bridge) entryStates(ids ...string) (map[string]entryState, error) {
 	if err != nil {
 		return nil, err
 	}
-	where, err := v.FindAll(ids)
+	where, err := v.Find(ids...)
 	if err = errors.Join(err, v.Close()); err != nil {
 		return nil, err
 	}

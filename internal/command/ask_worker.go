@@ -124,7 +124,7 @@ func turnsUntil(box *inbox.Inbox, id string) (turns int) {
 	defer func() { _ = v.Close() }() // only read
 	mine := 1
 	_ = v.Waits(nil, func(e inbox.Waiting) bool {
-		if !e.TooLong && !e.Empty && !e.Expired && !e.Wide { // those become dead letters
+		if e.Doomed == "" {
 			turns++
 		}
 		if e.ID == id {

@@ -133,7 +133,7 @@ func whereIs(box *inbox.Inbox, id string) string {
 	}
 	defer func() { _ = v.Close() }() // only read
 	where, _ := v.Find(id)
-	return cmp.Or(where, inbox.FoundQueued)
+	return cmp.Or(where[id], inbox.FoundQueued)
 }
 
 func (o *sendFlags) printWaited(s cli.Streams, w waited, many bool) error {

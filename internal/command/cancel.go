@@ -174,7 +174,7 @@ func notWaiting(word string, v *inbox.View) error {
 	if d := v.InFlight(); d != nil && len(history.Resolve(word, []*inbox.Delivery{d}, func(d *inbox.Delivery) history.Names { return history.Names{d.ID(), d.EntryID} })) > 0 {
 		return fmt.Errorf("the entry %q is in flight: a session works on it, so it cannot be taken back: interrupt the session, or let it end, and run heartbeat recover", word)
 	}
-	if where, err := v.Find(word); err == nil && where == inbox.FoundAnswered {
+	if where, err := v.Find(word); err == nil && where[word] == inbox.FoundAnswered {
 		return fmt.Errorf("the entry %q is answered already: heartbeat results %s shows the reply", word, words.Shell(word))
 	}
 	return fmt.Errorf("no entry that waits is called %.200q: heartbeat peek shows them, and heartbeat dead-letter list what was canceled or set aside", word)

@@ -83,7 +83,8 @@ func (o *peekFlags) run(box *inbox.Inbox, _ []string, s cli.Streams) (err error)
 		invalid := recovery.InvalidLimits(w.Entry, account.Of(v).IsRaised) != nil
 		if o.JSON {
 			l.err = cli.PrintJSON(lines, peeked{
-				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata, w.TooLong, w.Empty, w.Expired, w.Torn, invalid, w.Wide,
+				w.EntryID, w.ID, w.Start, w.End, w.Attempt, w.Text, w.Metadata,
+				w.Doomed == inbox.ReasonTooLong, w.Doomed == inbox.ReasonEmpty, w.Doomed == inbox.ReasonExpired, w.Torn, invalid, w.Doomed == inbox.ReasonWide,
 			})
 		} else {
 			l.row(strconv.Itoa(position), strconv.FormatInt(w.Start, 10), words.Name(w.ID, w.EntryID), l.when(w.SentAt()),

@@ -122,7 +122,7 @@ func (e *examination) checkEntries(v *inbox.View, last inbox.Told) error {
 		}
 	}
 	c.outOfPlace()
-	found, err := v.FindAll(slices.Collect(maps.Keys(c.waits)))
+	found, err := v.Find(slices.Collect(maps.Keys(c.waits))...)
 	if err != nil {
 		return err
 	}

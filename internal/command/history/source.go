@@ -298,14 +298,14 @@ func Special(w inbox.Waiting, invalid bool) (facts []string) {
 	if w.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", w.Attempt))
 	}
-	flags := []struct {
-		is   bool
-		name string
-	}{{w.TooLong, "too long"}, {w.Empty, "empty"}, {w.Expired, "expired"}, {w.Torn, "torn"}, {invalid, "invalid limits"}, {w.Wide, string(inbox.ReasonWide)}}
-	for _, f := range flags {
-		if f.is {
-			facts = append(facts, f.name)
-		}
+	if w.Doomed != "" {
+		facts = append(facts, string(w.Doomed))
+	}
+	if w.Torn {
+		facts = append(facts, "torn")
+	}
+	if invalid {
+		facts = append(facts, string(inbox.ReasonLimits))
 	}
 	return facts
 }

@@ -172,5 +172,5 @@ func isQueued(t *testing.T, box *inbox.Inbox, entry string) bool {
 	where, err := v.Find(entry)
 	require.NoError(t, err)
 	require.NoError(t, v.Close())
-	return where == inbox.FoundQueued
+	return where[entry] == inbox.FoundQueued
 }

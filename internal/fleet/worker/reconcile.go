@@ -74,7 +74,7 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
 	if err = errors.Join(err, v.Close()); err != nil {
 		return err
 	}
-	switch where {
+	switch where[c.Entry] {
 	case "":
 		// The entry may have an outcome since the last read, or be about to have one.
 		err := a.catchUp(ctx)
@@ -97,7 +97,7 @@ func (a *Agent) reconcileOne(ctx context.Context, c upstream.Claim) error {
 		return err
 	}
 	if s.Lease == 0 {
-		return a.letGo(ctx, c, where, s)
+		return a.letGo(ctx, c, where[c.Entry], s)
 	}
 	return a.ledger.Update(c.Entry, func(c *upstream.Claim) { c.Lease, c.Attempt = s.Lease, s.Attempt })
 }
