@@ -15,6 +15,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/disk"
+	"heartbeat/internal/money/account"
 	"heartbeat/internal/see"
 	"heartbeat/internal/watch"
 )
@@ -134,7 +135,7 @@ func TestTodayGoesOnWithinATurn(t *testing.T) {
 	in(t, box, func(tx *inbox.Tx) error {
 		info, err := os.Stat(transcript)
 		require.NoError(t, err)
-		tx.Money().Position("s1", transcript, info.Size(), true)
+		account.Of(tx).Position("s1", transcript, info.Size(), true)
 		return deliver(tx)
 	})
 	all, _ := l.sees(0)
