@@ -336,6 +336,10 @@ func (b *Bridge) Questions() (all []Held, err error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.questions(l, st)
+}
+
+func (b *Bridge) questions(l *ledger, st run.State) (all []Held, err error) {
 	for _, e := range st.Pending {
 		if e.Kind != kindBreakpoint || l.dropped(st, e.ID) {
 			continue

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"heartbeat/inbox"
-	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
 	"heartbeat/internal/words"
 	"heartbeat/orchestrate/babysitter"
@@ -173,60 +171,3 @@ func (r standstill) still(why error) standstill {
 	}
 	return standstill{why.Error(), time.Now()}
 }
-
-// Standstill returns why and since when a run goes no further by itself. A stuck run can take no step, or, if stopped,
-// takes none by itself; others rest until their code is accepted. idle: no entry of the inbox waits or is in flight.
-func (b *Bridge) Standstill(idle bool) (why string, since time.Time, stuck, stopped bool) {
-	l, err := b.loadLedger()
-	switch {
-	case err != nil:
-		return err.Error(), since, true, false
-	case l.Done:
-		return "", since, false, false
-	case l.Stuck.Why != "":
-		return l.Stuck.Why, l.Stuck.Since, true, false
-	case l.Rests.Why != "":
-		return l.Rests.Why, l.Rests.Since, false, false
-	case l.Guard != "":
-		return cli.GuardHint(l.Guard, l.outOfSteps()), since, true, true
-	}
-	why, since = b.left(l, idle)
-	return why, since, why != "", why != ""
-}
-
-// left returns why a run that can take steps needs a person: no result of an effect will come, or nobody takes a step.
-func (b *Bridge) left(l *ledger, idle bool) (why string, since time.Time) {
-	st, err := b.Run.State()
-	if err != nil {
-		return "", since
-	}
-	var entries, moves []string
-	for _, w := range l.Wants {
-		if st.Effect(w.Effect) != run.Requested {
-			continue
-		}
-		a := l.Effects[w.Effect]
-		if a.Over != "" && !b.handedOver(w.Effect, false) && !b.waits(a.Entry) {
-			requeue := words.Shell("heartbeat", "dead-letter", "requeue", "--inbox", b.Box.Path(), a.Entry)
-			return "effect " + w.Effect + ": " + a.Over + ": heartbeat result hands its result over, and `" + requeue + "` asks again", a.Since
-		}
-		idle = idle && w.Kind != kindBreakpoint
-		entries, moves = append(entries, a.Entry), append(moves, answerPath(b.Box, b.Run, w.Effect))
-		if w.Until.After(since) {
-			since = w.Until
-		}
-	}
-	for _, path := range append(moves, filepath.Join(b.Run.Dir(), "journal"), ledgerPath(b.Box, b.Run), filepath.Join(b.Box.Dir(), inbox.JournalName)) {
-		if i, err := disk.StatName(path); err == nil && i.Mtime > since.UnixNano() {
-			since = time.Unix(0, i.Mtime)
-		}
-	}
-	if !idle || time.Since(since) <= untaken || Stepping(b.Box, []string{b.Run.Dir()}) || b.waits(append(entries, l.Finish.Entry, l.Failure.Entry)...) {
-		return "", since
-	}
-	once := words.Shell("heartbeat", "orchestrate", "--once", "--inbox", b.Box.Path(), "--run", b.Run.Dir())
-	return "it could go on, and nobody takes its steps: `" + once + "` takes one, and --run has the launcher or the hook do so", since
-}
-
-// untaken is how long a run may wait for a step while nothing else is done: a hook or launcher takes one at once.
-const untaken = time.Minute

@@ -59,6 +59,16 @@ func (l *ledger) dropped(st run.State, effect string) bool {
 	return st.Status == run.Completed || st.Moved == l.Head && len(l.Wants) > 0 && !wanted
 }
 
+// wakes returns when a sleep ends, zero if no step has asked that yet.
+func (l *ledger) wakes(effect string) (until time.Time) {
+	for _, w := range l.Wants {
+		if w.Effect == effect {
+			until = w.Until
+		}
+	}
+	return until
+}
+
 // want is an effect that the process waits for.
 type want = babysitter.Action
 

@@ -258,7 +258,7 @@ func TestNobodyDrivesItOn(t *testing.T) {
 			c.bring(r)
 			_, err := r.heartbeat("cancel", "--inbox", r.inbox, "--all")
 			require.NoError(t, err)
-			assert.NotContains(t, look.Verb("status"), "run r1", "somebody may be about to")
+			assert.Contains(t, look.Verb("status"), "the run r1 has been at work since ", "somebody may be about to")
 			r.rested()
 			want := stuck.Seen{Kind: "run-stuck", State: "run stuck", Says: "the run r1 needs a person since .*: it could go on, and nobody takes its steps: "}
 			assert.Empty(t, look.Missing(want))
@@ -322,7 +322,21 @@ func TestWhatARunAsksIsToldEverywhere(t *testing.T) {
 	_, err = r.heartbeat("orchestrate", "--once", "--run", r.run, "--inbox", r.inbox, "--babysitter", r.babysitter)
 	require.Error(t, err, "its code has changed")
 	changed := stuck.Seen{Kind: "run-code", State: "held", Says: "the run r1 rests since .*its code has to be accepted: it has changed in p.mjs"}
-	assert.Empty(t, r.look().Missing(changed))
+	assert.Empty(t, r.look().Missing(changed), "%s", r.look().Verb("status"))
 	does("run", "accept-code", "r1")
 	assert.True(t, r.look().Over(changed))
+}
+
+// How a run stands that needs nobody is seen everywhere, too, in the same words: what it waits for, since when, and when it
+// goes on.
+func TestARunThatGoesOnIsSeenEverywhere(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) {
+  await ctx.parallel.all([() => ctx.task(agent, {q:'a'}), () => ctx.task(odd, {q:'x'})]);
+  await ctx.sleepUntil('2100-01-01T12:00:00Z'); return 1; }`)
+	look := r.look()
+	r.step()
+	assert.Empty(t, look.Unseen("r1", "at work", `has been at work since 20.*: it waits for 1 agent, 1 my-own-kind`))
+	r.drive()
+	assert.Equal(t, "run asleep", look.JSON("status").State)
+	assert.Empty(t, look.Unseen("r1", "asleep", `has been asleep since 20.*, and goes on at 2100-01-01 \d`))
 }

@@ -70,11 +70,7 @@ type shownRun struct {
 
 func standingSentence(s orchestrate.Standing) string {
 	parts := []string{"run " + s.Run + ": " + string(s.Status)}
-	var pending []string // effects by kind: "2 agent", "1 sleep"
-	for _, kind := range slices.Sorted(maps.Keys(s.Pending)) {
-		pending = append(pending, fmt.Sprintf("%d %s", s.Pending[kind], words.Brief(kind)))
-	}
-	if asked := strings.Join(pending, ", "); asked != "" && s.Status == runs.Waiting {
+	if asked := orchestrate.Counted(s.Pending); asked != "" && s.Status == runs.Waiting {
 		parts[0] += " for " + asked
 	} else if asked != "" { // its process did not wait for them
 		parts = append(parts, asked+" unanswered")

@@ -65,6 +65,7 @@ type status struct {
 	Warnings        []string            `json:"warnings,omitempty"`        // what the next transaction will repair
 	OldestAt        *time.Time          `json:"oldest_at"`                 // since when the next entry waits: sent_at, not_before, or first seen
 	Asks            []asks              `json:"asks"`                      // questions for a person
+	Runs            []see.Run           `json:"runs,omitempty"`            // not done, the most pressing first
 	NothingMovesFor *float64            `json:"nothing_moves_for_seconds"` // as --stall counts
 
 	answerable bool // whoever attaches can answer what the session asks
@@ -230,7 +231,7 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 	if f.SelfEnqueued.Count > 0 {
 		st.SelfEnqueued = &f.SelfEnqueued
 	}
-	st.Launcher = f.Launcher
+	st.Launcher, st.Runs = f.Launcher, f.Runs
 	if s := f.Current(); s != nil {
 		st.Session = &lastSession{s.ID, s.PID, s.Life.String(), s.StartedAt, s.EndedAt}
 		if s.EndedAt != nil {
@@ -244,8 +245,10 @@ func readStatus(ctx context.Context, box *inbox.Inbox) (status, error) {
 		st.WaitingForPerson, st.answerable = &question{s.ID, s.Asks.At, s.Asks.Kind, s.Asks.Text}, f.Answerable()
 		st.Asks = append(st.Asks, asks{SessionID: s.ID, Text: s.Asks.String(), Since: s.Asks.At})
 	}
-	for _, q := range f.Held {
-		st.Asks = append(st.Asks, asks{Run: q.Run, Effect: q.Effect, Text: q.Question, Since: q.Since})
+	for _, r := range f.Runs {
+		if r.NeedsPerson() {
+			st.Asks = append(st.Asks, asks{Run: r.Run, Effect: r.Effect, Text: r.Text, Since: r.Since})
+		}
 	}
 	st.Warnings = f.Warnings
 	st.DeadLetters = f.Letters.All()

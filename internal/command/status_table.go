@@ -37,6 +37,9 @@ func (st status) table(d display) *layout.Table {
 			row("trouble", "%s", trouble.Text)
 		}
 	}
+	for _, text := range see.GoOn(st.Runs, st.Inbox, st.Why) {
+		row("run", "%s", text)
+	}
 	for _, warning := range st.Warnings {
 		row("note", "%s", warning)
 	}

@@ -39,7 +39,7 @@ type pending struct {
 func compare(box *inbox.Inbox, facts see.Facts, st *state, o Options, launcher ...Occasion) *scan {
 	s := &scan{box: box, now: o.now(), st: st, facts: facts, stall: o.Stall, seen: st.Seen, holds: map[string]bool{}, pending: map[What]pending{}}
 	s.facts.Now, s.facts.Still = s.now, see.Still{} // how long nothing moves is measured below
-	s.facts.Held = s.facts.Held[:min(len(s.facts.Held), maxHolding)]
+	s.facts.Runs = s.facts.Runs[:min(len(s.facts.Runs), maxHolding)]
 	st.Seen = map[string]time.Time{}
 	s.troubles()
 	s.stalled()
@@ -243,7 +243,7 @@ func settled(n inbox.Totals) int64 {
 // drained adds that nothing waits any more, after something was settled.
 func (s *scan) drained(settled int64) {
 	was := s.st.Settled
-	switch works := s.facts.Works() || len(s.facts.Held) > 0; {
+	switch works := s.facts.Works() || len(s.facts.Runs) > 0; {
 	case was == nil, !works && settled <= *was:
 		s.st.Settled = &settled // counting starts here
 		return

@@ -12,6 +12,7 @@ import (
 
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
 	recovery "heartbeat/recover"
 )
 
@@ -38,6 +39,8 @@ const (
 	Scheduled   State = "scheduled"            // only entries wait whose time has not come
 	Held        State = "held"                 // only a run waits, for a person's answer
 	Stuck       State = "run stuck"            // nothing waits, and a run can take no step
+	RunAtWork   State = "run at work"          // only a run waits, for what it asked for or its next step
+	RunAsleep   State = "run asleep"           // only a run waits, until a known time
 	Empty       State = "empty"                // nothing waits
 	NoSession   State = "no session"           // entries wait, and nobody comes for them
 	SessionBusy State = "session busy"         // entries wait, and the session has not asked for them
@@ -117,15 +120,13 @@ func (f Facts) nothing() (State, string) {
 		return Scheduled, fmt.Sprintf("nothing is queued: a scheduled entry comes at %s", words.Stamp(due)) + f.idle()
 	case f.Scheduled.Count > 1:
 		return Scheduled, fmt.Sprintf("nothing is queued: the first of %d scheduled entries comes at %s", f.Scheduled.Count, words.Stamp(due)) + f.idle()
-	case len(f.Held) > 0:
-		h := f.pressing()
-		state, sentence := Held, "nothing is queued: "+h.Rests(f.Inbox)
-		if more := len(f.Held) - 1; h.Stuck {
-			state = Stuck
-		} else if more > 0 && h.Effect != "" {
-			sentence += fmt.Sprintf("; %d more: see heartbeat breakpoint list", more)
+	case len(f.Runs) > 0:
+		r := f.Runs[0]
+		sentence := "nothing is queued: " + r.Stands(f.Inbox)
+		if more := len(f.Runs) - 1; more > 0 {
+			sentence += fmt.Sprintf("; %d more: see heartbeat run status", more)
 		}
-		return state, sentence + f.idle()
+		return runStates[r.State], sentence + f.idle()
 	case !f.Exists && f.Cursor > 0:
 		return NoInbox, fmt.Sprintf("%s is gone, %s of it were settled: the next entry creates it again", f.Inbox, words.Size(f.Cursor)) + f.idle()
 	case !f.Exists:
@@ -154,21 +155,41 @@ func cut(s string) string {
 	return s
 }
 
-// Rests returns a sentence about what a run waits for, or where it is stuck.
-func (q Question) Rests(inbox string) string {
+// runStates has what it is called if only a run waits.
+var runStates = map[orchestrate.WaitState]State{
+	orchestrate.Stuck: Stuck, orchestrate.Left: Stuck, orchestrate.Asking: Held, orchestrate.Resting: Held, orchestrate.AtWork: RunAtWork, orchestrate.Asleep: RunAsleep,
+}
+
+// Stands returns a sentence about what a run waits for, since when, or where it is stuck.
+func (r Run) Stands(inbox string) string {
 	since := ""
-	if !q.Since.IsZero() {
-		since = " since " + words.Stamp(q.Since)
+	if !r.Since.IsZero() {
+		since = " since " + words.Stamp(r.Since)
 	}
-	switch {
-	case q.Stopped:
-		return fmt.Sprintf("the run %s needs a person%s: %s", q.Run, since, cut(q.Question))
-	case q.Stuck:
-		return fmt.Sprintf("the run %s is stuck%s: %s: mend that, and the next Stop, or `%s`, goes on with it", q.Run, since, cut(q.Question), Command(inbox, "run resume", q.Dir))
-	case q.Effect == "":
-		return fmt.Sprintf("the run %s rests%s: %s: look at it, and `%s` has it go on", q.Run, since, q.Question, Command(inbox, "run accept-code", q.Run))
+	name := "the run " + r.Run
+	switch r.State {
+	case orchestrate.Asleep:
+		return fmt.Sprintf("%s has been asleep%s, and goes on at %s", name, since, words.Stamp(*r.Until))
+	case orchestrate.AtWork:
+		return fmt.Sprintf("%s has been at work%s: %s", name, since, r.Text)
+	case orchestrate.Left:
+		return fmt.Sprintf("%s needs a person%s: %s", name, since, cut(r.Text))
+	case orchestrate.Resting:
+		return fmt.Sprintf("%s rests%s: %s: look at it, and `%s` has it go on", name, since, r.Text, Command(inbox, "run accept-code", r.Run))
+	case orchestrate.Asking:
+		return fmt.Sprintf("%s waits%s for a person to answer %q: `%s` (or reject)", name, since, words.Brief(r.Text), Command(inbox, "breakpoint approve", r.Effect))
 	}
-	return fmt.Sprintf("the run %s waits%s for a person to answer %q: `%s` (or reject)", q.Run, since, words.Brief(q.Question), Command(inbox, "breakpoint approve", q.Effect))
+	return fmt.Sprintf("%s is stuck%s: %s: mend that, and the next Stop, or `%s`, goes on with it", name, since, cut(r.Text), Command(inbox, "run resume", r.Dir))
+}
+
+// GoOn returns sentences about the runs that need nobody, but for what why says.
+func GoOn(all []Run, inbox, why string) (sentences []string) {
+	for _, r := range all {
+		if text := words.Line(r.Stands(inbox)); !r.NeedsPerson() && !strings.Contains(why, text) {
+			sentences = append(sentences, text)
+		}
+	}
+	return sentences
 }
 
 // overdue returns a sentence if a scheduled entry should be in the queue by now, else "".

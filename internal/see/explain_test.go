@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.UTC)
@@ -180,6 +181,10 @@ func TestExplain(t *testing.T) {
 			see.Paused, "delivery is paused since <-2> (authentication_failed: Invalid API key · Please run /login): nothing is delivered until heartbeat resume"},
 
 		"empty": {facts(func(*see.Facts) {}), see.Empty, "empty: nothing is queued"},
+		"a run sleeps": {facts(func(f *see.Facts) { f.Runs = []see.Run{runThat(orchestrate.Asleep)} }),
+			see.RunAsleep, "nothing is queued: the run r1 has been asleep since <-10>, and goes on at <9>"},
+		"a run is at work, and another one sleeps": {facts(func(f *see.Facts) { f.Runs = []see.Run{runThat(orchestrate.AtWork), runThat(orchestrate.Asleep)} }),
+			see.RunAtWork, "nothing is queued: the run r1 has been at work since <-10>: it waits; 1 more: see heartbeat run status"},
 		"empty, answered": {facts(func(f *see.Facts) { f.Asked = ptr(-8) }),
 			see.Empty, "empty: nothing is queued, and the last entry was answered at <-8>"},
 		"empty, replaced": {facts(func(f *see.Facts) { f.Replaced = "it is another file" }),
@@ -266,12 +271,21 @@ func gaveUp(minutes int) *see.GaveUp {
 	return &see.GaveUp{At: at(minutes), Text: "restarts: no session started in 7 tries"}
 }
 
+// runThat returns a run that stands so, since ten minutes ago.
+func runThat(stands orchestrate.WaitState) see.Run {
+	r := see.Run{Run: "r1", Dir: "/w/r1", Wait: orchestrate.Wait{State: stands, Text: "it waits", Since: at(-10)}}
+	switch stands {
+	case orchestrate.Asleep:
+		r.Until = ptr(9)
+	case orchestrate.Asking:
+		r.Effect = "e1"
+	}
+	return r
+}
+
 // What helps a run that rests can be typed in any folder.
 func TestARestingRunNamesItsInbox(t *testing.T) {
-	q := see.Question{Run: "r1", Dir: "/w/r1", Question: "it has changed"}
-	assert.Contains(t, q.Rests("/w/q x/inbox.jsonl"), "`heartbeat run accept-code r1 --inbox '/w/q x/inbox.jsonl'`")
-	q.Stuck = true
-	assert.Contains(t, q.Rests("/w/inbox.jsonl"), "`heartbeat run resume /w/r1 --inbox /w/inbox.jsonl`")
-	q = see.Question{Run: "r1", Effect: "e1", Question: "Ship it?"}
-	assert.Contains(t, q.Rests("/w/inbox.jsonl"), "`heartbeat breakpoint approve e1 --inbox /w/inbox.jsonl` (or reject)")
+	assert.Contains(t, runThat(orchestrate.Resting).Stands("/w/q x/inbox.jsonl"), "`heartbeat run accept-code r1 --inbox '/w/q x/inbox.jsonl'`")
+	assert.Contains(t, runThat(orchestrate.Stuck).Stands("/w/inbox.jsonl"), "`heartbeat run resume /w/r1 --inbox /w/inbox.jsonl`")
+	assert.Contains(t, runThat(orchestrate.Asking).Stands("/w/inbox.jsonl"), "`heartbeat breakpoint approve e1 --inbox /w/inbox.jsonl` (or reject)")
 }

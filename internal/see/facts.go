@@ -8,6 +8,7 @@ import (
 	"heartbeat/internal/disk"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/money/book"
+	"heartbeat/orchestrate"
 )
 
 // Facts are what is known about an inbox and its surroundings.
@@ -18,7 +19,7 @@ type Facts struct {
 	Reach
 	Queue
 	Workers
-	Held      []Question           // questions of the runs that the inbox drives, oldest first
+	Runs      []Run                // what the runs that the inbox drives wait for, the most pressing first
 	Letters   outcomes.LetterCount // the open dead letters
 	Consumers []outcomes.Consumer  // those to which results are handed, by name
 	Still     Still
@@ -146,11 +147,14 @@ func (f Facts) Current() *Session {
 	return f.first(func(*Session) bool { return true })
 }
 
-// Question is what a run asks a person.
-type Question struct {
-	Run, Effect, Question string // Effect is empty if the run rests until its code is accepted, or is stuck
-	Stuck                 bool   // the run can take no step, and Question says why
-	Stopped               bool   // the run could, but takes none by itself, and Question says what helps
-	Dir                   string // the run's directory
-	Since                 time.Time
+// Run is one thing that a run waits for: a run that is not done has at least one.
+type Run struct {
+	Run string `json:"run"`
+	Dir string `json:"run_dir"`
+	orchestrate.Wait
+}
+
+// NeedsPerson reports whether the run, or a part of it, goes no further without a person.
+func (r Run) NeedsPerson() bool {
+	return r.State != orchestrate.AtWork && r.State != orchestrate.Asleep
 }

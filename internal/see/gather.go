@@ -50,7 +50,7 @@ func LookAgain(ctx context.Context, box *inbox.Inbox, last *Facts, now time.Time
 	if f.Unreadable != nil {
 		return f
 	}
-	f.Held, f.Still = Questions(box, !f.Works() && f.Paused == nil && f.Backoff == nil), StandsStill(f)
+	f.Runs, f.Still = runsOf(box, !f.Works() && f.Paused == nil && f.Backoff == nil), StandsStill(f)
 	f.outcomes = [2]disk.Info{fileState(box.DeadLetterPath()), fileState(box.ResultsPath())}
 	var err error
 	if last.outcomes == f.outcomes && last.Letters.Open != nil {
@@ -158,9 +158,13 @@ func SignOf(box *inbox.Inbox) []string {
 	return append(strings.Split(string(text), "\n"), "", "", "", "")
 }
 
-// Questions returns what the runs of the inbox ask a person, and which runs are stuck: their last step failed, they cannot
-// be read, or they take no further step by themselves. idle: no entry waits, is in flight or would be held back.
-func Questions(box *inbox.Inbox, idle bool) (all []Question) {
+// byUrgency are the states in which a run may be, the most pressing first.
+var byUrgency = []orchestrate.WaitState{
+	orchestrate.Stuck, orchestrate.Left, orchestrate.Asking, orchestrate.Resting, orchestrate.AtWork, orchestrate.Asleep,
+}
+
+// runsOf returns what the runs of the inbox wait for. idle: no entry waits, is in flight or would be held back.
+func runsOf(box *inbox.Inbox, idle bool) (all []Run) {
 	driven, _, _ := orchestrate.Driven(box) // a ledger that is not ours names no run of ours
 	for _, of := range driven {
 		if of.Done {
@@ -168,23 +172,16 @@ func Questions(box *inbox.Inbox, idle bool) (all []Question) {
 		}
 		r, err := runs.Open(of.Dir)
 		if err != nil {
-			all = append(all, Question{Run: filepath.Base(of.Dir), Question: err.Error(), Stuck: true, Dir: of.Dir})
+			all = append(all, Run{filepath.Base(of.Dir), of.Dir, orchestrate.Wait{State: orchestrate.Stuck, Text: err.Error()}})
 			continue
 		}
-		b, q := orchestrate.Bridge{Box: box, Run: r}, Question{Run: r.ID(), Dir: r.Dir()}
-		q.Question, q.Since, q.Stuck, q.Stopped = b.Standstill(idle)
-		held, err := b.Questions()
-		if err != nil && !q.Stuck {
-			q.Question, q.Since, q.Stuck = err.Error(), time.Time{}, true
-		}
-		if q.Question != "" {
-			all = append(all, q)
-		}
-		for _, h := range held {
-			all = append(all, Question{Run: r.ID(), Effect: h.Effect, Question: h.Question, Dir: r.Dir(), Since: h.Since})
+		for _, w := range (&orchestrate.Bridge{Box: box, Run: r}).Waits(idle) {
+			all = append(all, Run{r.ID(), r.Dir(), w})
 		}
 	}
-	slices.SortFunc(all, func(a, b Question) int { return a.Since.Compare(b.Since) })
+	slices.SortStableFunc(all, func(a, b Run) int {
+		return cmp.Or(slices.Index(byUrgency, a.State)-slices.Index(byUrgency, b.State), a.Since.Compare(b.Since))
+	})
 	return all
 }
 

@@ -9,6 +9,7 @@ import (
 	"heartbeat/internal/agent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/words"
+	"heartbeat/orchestrate"
 )
 
 // Troubles returns what is wrong, most urgent first, and then why nothing moves, in the words of [Facts.Explain].
@@ -40,7 +41,7 @@ func (f Facts) why() (t Trouble, is bool) {
 	case state == Person:
 		t = f.asked(f.Current())
 	case state == Held || state == Stuck:
-		t = f.ofRun(f.pressing())
+		t = f.ofRun(f.Runs[0])
 	case state == Paused:
 		t = f.pause()
 	case state == Launching && f.Launcher.Troubled:
@@ -100,24 +101,20 @@ func (f Facts) asked(s *Session) Trouble {
 	return t
 }
 
-// pressing returns the question of a run that best explains why nothing moves.
-func (f Facts) pressing() Question {
-	return f.Held[max(0, slices.IndexFunc(f.Held, func(q Question) bool { return q.Stuck }))]
-}
-
-func (f Facts) ofRun(q Question) (t Trouble) {
-	switch {
-	case q.Stuck:
-		t = f.trouble(KindRunStuck, q.Since, Key(q.Dir, q.Question), q.Dir)
-		t.Reason = "run stuck"
-	case q.Effect == "":
-		t = f.trouble(KindCode, q.Since, Key(q.Dir, q.Question), q.Dir)
+// ofRun returns the trouble of a run that needs a person.
+func (f Facts) ofRun(r Run) (t Trouble) {
+	switch r.State {
+	case orchestrate.Asking:
+		t = f.trouble(KindBreakpoint, r.Since, Key(r.Run, r.Effect))
+		t.Reason = "breakpoint"
+	case orchestrate.Resting:
+		t = f.trouble(KindCode, r.Since, Key(r.Dir, r.Text), r.Dir)
 		t.Reason = "code"
 	default:
-		t = f.trouble(KindBreakpoint, q.Since, Key(q.Run, q.Effect))
-		t.Reason = "breakpoint"
+		t = f.trouble(KindRunStuck, r.Since, Key(r.Dir, r.Text), r.Dir)
+		t.Reason = "run stuck"
 	}
-	t.Text, t.Run, t.Effect = words.Line(q.Rests(f.Inbox)), q.Run, q.Effect
+	t.Text, t.Run, t.Effect = words.Line(r.Stands(f.Inbox)), r.Run, r.Effect
 	return t
 }
 
@@ -136,8 +133,10 @@ func (f Facts) questions() (all []Trouble) {
 			all = append(all, t)
 		}
 	}
-	for _, q := range f.Held {
-		all = append(all, f.ofRun(q))
+	for _, r := range f.Runs {
+		if r.NeedsPerson() {
+			all = append(all, f.ofRun(r))
+		}
 	}
 	return all
 }

@@ -14,6 +14,7 @@ import (
 	"heartbeat/internal/agent"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
+	"heartbeat/orchestrate"
 )
 
 // told are the kinds of what is wrong, in their order.
@@ -42,10 +43,10 @@ func TestTroubles(t *testing.T) {
 		}, []see.Kind{see.KindQuestion, see.KindLetters}},
 		"a run is stuck, and others work": {func(f *see.Facts) {
 			f.InFlight, f.Sessions, f.Client = inFlight(), session(), machine.Alive
-			f.Held = []see.Question{{Run: "r1", Dir: "/w/r1", Question: "it cannot be read", Stuck: true}, {Run: "r2", Effect: "e", Question: "ship it?", Since: at(-2)}}
+			f.Runs = []see.Run{runThat(orchestrate.Stuck), runThat(orchestrate.Asking), runThat(orchestrate.AtWork), runThat(orchestrate.Asleep)}
 		}, []see.Kind{see.KindRunStuck, see.KindBreakpoint}},
 		"a run asks, and nothing waits": {func(f *see.Facts) {
-			f.Held = []see.Question{{Run: "r2", Effect: "e", Question: "ship it?", Since: at(-2)}}
+			f.Runs = []see.Run{runThat(orchestrate.Asking), runThat(orchestrate.Asleep)}
 		}, []see.Kind{see.KindBreakpoint}},
 		"delivery is paused": {func(f *see.Facts) {
 			f.Backlog, f.Paused = waiting(2), &inbox.Pause{At: at(-3)}

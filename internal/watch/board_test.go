@@ -14,6 +14,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/machine"
 	"heartbeat/internal/see"
+	"heartbeat/orchestrate"
 )
 
 func at(path string, change ...func(*Inbox)) Inbox {
@@ -92,10 +93,13 @@ func TestEndsAndStops(t *testing.T) {
 var (
 	paused = func(i *Inbox) { i.Paused = &inbox.Pause{} }
 	held   = func(i *Inbox) {
-		i.Held = []see.Question{{Run: "r1", Effect: "E1", Question: "ship it?", Dir: "/runs/r1"}}
+		i.Runs = []see.Run{{Run: "r1", Dir: "/runs/r1", Wait: orchestrate.Wait{State: orchestrate.Asking, Effect: "E1", Text: "ship it?"}}}
 	}
-	twoHeld = func(i *Inbox) { held(i); i.Held = append(i.Held, see.Question{Effect: "E2", Dir: "/runs/r2"}) }
-	asking  = func(i *Inbox) {
+	twoHeld = func(i *Inbox) {
+		held(i)
+		i.Runs = append(i.Runs, see.Run{Dir: "/runs/r2", Wait: orchestrate.Wait{State: orchestrate.Asking, Effect: "E2"}})
+	}
+	asking = func(i *Inbox) {
 		i.Sessions = []see.Session{{Session: inbox.Session{ID: "s1", Asks: &inbox.Question{Kind: "permission_prompt"}}, Life: machine.Alive}}
 	}
 	waits    = Item{Kind: Waiting, ID: "-job", EntryID: "abc", Start: 17}

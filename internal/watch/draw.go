@@ -293,7 +293,7 @@ func title(b *Board, paint layout.Palette) string {
 		if i.InFlight != nil {
 			flying++
 		}
-		if len(i.Held) > 0 || i.Asking() != nil {
+		if slices.ContainsFunc(i.Runs, see.Run.NeedsPerson) || i.Asking() != nil {
 			asking++
 		}
 	}
@@ -339,7 +339,7 @@ func inboxTable(p Picture, name func(path string) string, when func(time.Time) s
 			oldest = when(now.Head.Since)
 		}
 		if withWhy {
-			why = now.Why
+			why = strings.Join(append([]string{now.Why}, see.GoOn(now.Runs, now.Path(), now.Why)...), "; ")
 		}
 		var besides []string // the troubles that neither the state nor another column shows
 		for _, trouble := range now.Troubles {
@@ -387,8 +387,8 @@ func reason(b *Board, now Inbox, paint layout.Palette) []string {
 		}
 		lines = append(lines, paint.Paint(layout.Yellow, sentence(text, width, 1)[0]))
 	}
-	for _, note := range now.Warnings {
-		lines = append(lines, sentence("note: "+note, width, 1)...)
+	for _, text := range slices.Concat(see.GoOn(now.Runs, now.Path(), why), now.Warnings) {
+		lines = append(lines, sentence("note: "+text, width, 1)...)
 	}
 	return lines[:min(len(lines), most)]
 }

@@ -16,6 +16,7 @@ import (
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli/layout"
 	"heartbeat/internal/see"
+	"heartbeat/orchestrate"
 )
 
 var noon = time.Date(2026, 3, 4, 12, 0, 0, 0, time.Local)
@@ -38,7 +39,7 @@ func full(text string, inboxes int) *Board {
 				Paused:   &inbox.Pause{At: before, Reason: text},
 				Head:     &inbox.Head{Since: before},
 			},
-			Held:    []see.Question{{Run: text, Effect: text, Question: text, Dir: text, Since: before}},
+			Runs:    []see.Run{{Run: text, Dir: text, Wait: orchestrate.Wait{State: orchestrate.Asking, Effect: text, Text: text, Since: before}}},
 			Letters: letters(i),
 		}, Seen: 1}
 		now.Warnings = []string{text}

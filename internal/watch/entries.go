@@ -98,12 +98,14 @@ func Entries(now Inbox) (all []Item, notes []string, err error) {
 
 // Asked returns the questions that wait for a person.
 func Asked(now Inbox) (all []Item) {
-	for _, q := range now.Held {
-		text := q.Question
-		if q.Effect == "" {
-			text = q.Rests(now.Inbox)
+	for _, r := range now.Runs {
+		text := r.Text
+		if r.Effect == "" {
+			text = r.Stands(now.Inbox)
 		}
-		all = append(all, Item{Kind: Question, ID: q.Effect, RunDir: q.Dir, Effect: q.Effect, At: q.Since, Note: "run " + q.Run, Text: begin(text)})
+		if r.NeedsPerson() {
+			all = append(all, Item{Kind: Question, ID: r.Effect, RunDir: r.Dir, Effect: r.Effect, At: r.Since, Note: "run " + r.Run, Text: begin(text)})
+		}
 	}
 	for _, s := range now.Sessions {
 		if s.IsAsking() {

@@ -242,7 +242,8 @@ func state(e *examination) string {
 
 // troubles reports the inbox's troubles as status does. One that a session or a timer usually ends is shown as ok.
 func troubles(e *examination) string {
-	for _, t := range see.Look(context.Background(), e.box).Troubles() {
+	facts := see.Look(context.Background(), e.box)
+	for _, t := range facts.Troubles() {
 		if t.Row().Verb == "doctor" {
 			t.Do = "see the other checks"
 		}
@@ -254,6 +255,9 @@ func troubles(e *examination) string {
 		default:
 			e.note(OK, "", t.Text)
 		}
+	}
+	for _, text := range see.GoOn(facts.Runs, facts.Inbox, "") {
+		e.as("run").note(OK, "", text)
 	}
 	return ""
 }

@@ -16,6 +16,7 @@ import (
 	"heartbeat/internal/machine"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/see"
+	"heartbeat/orchestrate"
 )
 
 // Figures are the figures about an inbox. Fields with a help tag also appear in the text format, under their JSON names.
@@ -30,6 +31,7 @@ type Figures struct {
 	Totals
 	*Spending
 
+	Runs     []see.Run     `json:"runs,omitempty"` // the most pressing first
 	Troubles []see.Trouble `json:"troubles,omitempty"`
 	Warnings []string      `json:"warnings,omitempty"`
 
@@ -64,6 +66,8 @@ type People struct {
 	// Waiter is nil if nobody can tell whether the process that wakes the session lives.
 	Waiter           *bool `json:"waiter,omitempty" help:"Whether a process waits in the background to wake its idle session. Absent where it cannot be told whether that process lives."`
 	WaitingForPerson bool  `json:"waiting_for_person" help:"Whether a session asked for a person, and no turn of it has ended since."`
+	RunsAtWork       int   `json:"runs_at_work" help:"Babysitter runs that wait for entries or commands, or whose next step is due."`
+	RunsAsleep       int   `json:"runs_asleep" help:"Babysitter runs whose process sleeps until a known time."`
 	RunsAsking       int   `json:"runs_asking" help:"Babysitter runs that wait for a person."`
 	RunsStuck        int   `json:"runs_stuck" help:"Babysitter runs that can take no step: the last one failed, or the run cannot be read."`
 }
@@ -119,16 +123,19 @@ func Gather(ctx context.Context, box *inbox.Inbox, at time.Time) (f Figures, err
 
 	f.QueueEntries, f.QueueBytes, f.ScheduledEntries = now.Backlog.Entries, now.Backlog.Bytes, now.Scheduled.Count
 	f.SelfEnqueued, f.Paused, f.WaitingForPerson = now.SelfEnqueued.Count, now.Paused != nil, now.Asking() != nil
-	runs := map[string]bool{}
-	for _, q := range now.Held {
-		runs[q.Dir] = runs[q.Dir] || q.Stuck
-	}
-	for _, stuck := range runs {
-		if stuck {
+	f.Runs = now.Runs
+	for _, r := range f.eachRun() {
+		switch r.State {
+		case orchestrate.AtWork:
+			f.RunsAtWork++
+		case orchestrate.Asleep:
+			f.RunsAsleep++
+		case orchestrate.Asking, orchestrate.Resting:
+			f.RunsAsking++
+		default:
 			f.RunsStuck++
 		}
 	}
-	f.RunsAsking = len(runs) - f.RunsStuck
 	if d := now.InFlight; d != nil {
 		attempt := max(1, d.Attempt)
 		f.InFlight, f.InFlightAge, f.InFlightAttempt = true, age(at, d.DeliveredAt), &attempt
@@ -167,6 +174,16 @@ func GatherAll(ctx context.Context, paths []string, at time.Time) ([]Figures, er
 	return all, err
 }
 
+// eachRun returns of each run the most pressing of what it waits for.
+func (f Figures) eachRun() (all []see.Run) {
+	for _, r := range f.Runs {
+		if !slices.ContainsFunc(all, func(of see.Run) bool { return of.Dir == r.Dir }) {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
 // age is never below zero, because a clock may be set back.
 func age(now, since time.Time) *float64 {
 	return new(max(0, now.Sub(since)).Seconds())
@@ -196,6 +213,7 @@ func Text(all []Figures) []byte {
 		}
 		if !f.unread {
 			t.figures(reflect.ValueOf(f))
+			t.runs(f)
 		}
 		t.troubles(f.Troubles)
 	}
@@ -255,6 +273,16 @@ func (t *text) figure(name, help string, v reflect.Value) {
 		t.Series(name+"_count", float64(value.Count))
 	default:
 		t.One(name, kind, help, float64(v.Int()))
+	}
+}
+
+func (t *text) runs(f Figures) {
+	const name = "heartbeat_run_since_timestamp_seconds"
+	t.Head(name, program.Gauge, "Since when a babysitter run that is not done stands as it does, where that is known.")
+	for _, r := range f.eachRun() {
+		if !r.Since.IsZero() {
+			t.Series(name, *timestamp(r.Since), "run", r.Run, "state", string(r.State))
+		}
 	}
 }
 

@@ -35,8 +35,9 @@ type Look struct {
 
 // Trouble is a row of what is wrong.
 type Trouble struct {
-	Kind, Since, Urgency, Text, Do string
-	What                           string // the occasion, of what notify tells
+	Kind, Since, Urgency, Text, Do, Run string
+
+	What string // the occasion, of what notify tells
 }
 
 // Told is what a verb prints about an inbox.
@@ -44,6 +45,7 @@ type Told struct {
 	State, Why  string
 	DeadLetters int `json:"dead_letters"`
 	Troubles    []Trouble
+	Runs        []struct{ Run, State string }
 }
 
 // JSON is what a verb prints. What is not there is not told.
@@ -109,6 +111,32 @@ func (l Look) Missing(want Seen) string {
 	return strings.Join(without, "; ")
 }
 
+// Unseen are the places of the five that do not show how a run stands that needs nobody, "" if all do. says is what its
+// sentence has.
+func (l Look) Unseen(run, state, says string) string {
+	var without []string
+	lacks := func(place string, shows bool) {
+		if !shows {
+			without = append(without, place)
+		}
+	}
+	sentence := regexp.MustCompile("the run " + run + " " + says)
+	shows := func(verb string, args ...string) bool { return sentence.MatchString(ageless(l.Verb(verb, args...))) }
+	troubled := func(t Trouble) bool { return t.Run == run || t.What == "drained" }
+	same := func(t Told) bool {
+		return slices.Contains(t.Runs, struct{ Run, State string }{run, state}) && !slices.ContainsFunc(t.Troubles, troubled)
+	}
+	lacks("status", shows("status") && same(l.JSON("status")))
+	lacks("watch", shows("watch", "--once") && same(l.JSON("watch", "--once")))
+	lacks("doctor", shows("doctor", "--project", l.Project))
+	metrics := l.Verb("metrics")
+	lacks("metrics", strings.Contains(metrics, `heartbeat_runs_`+strings.ReplaceAll(state, " ", "_")+`{inbox="`+l.Inbox+`"} 1`) && same(l.JSON("metrics")))
+	since := `heartbeat_run_since_timestamp_seconds{inbox="` + l.Inbox + `",run="` + run + `",state="` + state + `"} `
+	lacks("since when, in metrics", strings.Contains(metrics, since))
+	lacks("notify, which has nothing to tell of it", !slices.ContainsFunc(l.tell("--notify-drained"), troubled))
+	return strings.Join(without, "; ")
+}
+
 // is reports whether both say the same of the same.
 func (t Trouble) is(other Trouble) bool {
 	return t.Kind == other.Kind && ageless(t.Text) == ageless(other.Text)
@@ -132,13 +160,13 @@ func (l Look) notified() (all []Trouble) {
 }
 
 // tell has what was not told yet told, and returns all that was told since the scratch file is there.
-func (l Look) tell() (all []Trouble) {
-	l.Verb("notify", "--stall", "1ms", "--notify", "cat >> "+l.Scratch) // what it cannot tell is missing
+func (l Look) tell(flags ...string) (all []Trouble) {
+	l.Verb("notify", append(flags, "--stall", "1ms", "--notify", "cat >> "+l.Scratch)...) // what it cannot tell is missing
 	text, _ := os.ReadFile(l.Scratch)
 	for line := range strings.Lines(string(text)) {
-		var one struct{ What, Trouble, Text string }
+		var one struct{ What, Trouble, Text, Run string }
 		if json.Unmarshal([]byte(line), &one) == nil {
-			all = append(all, Trouble{What: one.What, Kind: one.Trouble, Text: one.Text})
+			all = append(all, Trouble{What: one.What, Kind: one.Trouble, Text: one.Text, Run: one.Run})
 		}
 	}
 	return all
