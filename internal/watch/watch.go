@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -130,18 +131,24 @@ func once(o *options, roots []string, s cli.Streams) error {
 	if o.json {
 		show = o.objects
 	}
-	err := show(ctx, l, s)
+	err, unshown := show(ctx, l, s), error(nil)
 	for _, why := range l.Failed {
-		err = errors.Join(err, errors.New(why))
+		unshown = errors.Join(unshown, errors.New(why))
 	}
 	if o.notify != "" {
-		err = errors.Join(err, notifyEach(ctx, o, l.Paths, s))
+		unshown = errors.Join(unshown, notifyEach(ctx, o, l.Paths, s))
+	}
+	if unshown == nil || !errors.Is(err, unreadable) { // which prints nothing, and has the same status
+		unshown = errors.Join(err, unshown)
 	}
 	if sig, _ := taken.Signal(); sig != 0 {
 		return cli.EndedBy{Signal: sig}
 	}
-	return err
+	return unshown
 }
+
+// unreadable means that the view says of an inbox that it cannot be read, and why.
+var unreadable = cli.Silent(cli.ExitError)
 
 func (o *options) objects(ctx context.Context, l *Lookout, s cli.Streams) error {
 	all, err := see.InEach(l.Paths, func(box *inbox.Inbox) (any, error) { return o.status(ctx, box) })
@@ -165,10 +172,8 @@ func (o *options) table(ctx context.Context, l *Lookout, s cli.Streams) (err err
 		s.Note("no inbox was found")
 		return nil
 	}
-	for _, now := range p.Inboxes {
-		if now.Unreadable != nil {
-			err = errors.Join(err, fmt.Errorf("%s: %s", now.Path(), now.Why))
-		}
+	if slices.ContainsFunc(p.Inboxes, func(now Inbox) bool { return now.Unreadable != nil }) {
+		err = unreadable
 	}
 	out := layout.For(s.Out, o.color)
 	name := names(p)
