@@ -179,7 +179,7 @@ func (r *run) notStarted(s *session, what string) (e *ending, known bool) {
 		return e, true
 	}
 	e.reason, e.detail = Exhausted, what+": the reason cannot be told from its screen, which is empty"
-	if last := words.Brief(screen.LastLine(text)); last != "" {
+	if last := words.Brief(r.Client.LastWords(text)); last != "" {
 		e.detail = what + ": the reason cannot be told from its screen, which ends with: " + last
 	}
 	return e, false

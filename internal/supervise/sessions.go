@@ -173,7 +173,7 @@ func describeEnd(s *session, o terminal.Outcome) string {
 	}
 	last := "" // the last words of a program that gave up; a recognised screen has none
 	if text := strings.TrimSpace(s.screen.Text()); text != "" && s.client.Recognise(text) == (screen.Sight{}) {
-		last = ": " + words.Brief(s.client.LastWords(text))
+		last = strings.TrimSuffix(": "+words.Brief(s.client.LastWords(text)), ": ")
 	}
 	return fmt.Sprintf("the session ended with status %d%s", o.Status.ExitStatus(), last)
 }

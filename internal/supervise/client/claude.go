@@ -18,8 +18,19 @@ import (
 var claudeCode = Client{
 	Name: "claude", Title: "Claude Code", Begin: `claude "Read CLAUDE.md"`,
 	Check: checkClaude, Command: claudeCommand,
-	Recognise: RecogniseClaude, Advice: claudeAdvice, Retrying: claudeRetrying, LastWords: screen.LastLine,
+	Recognise: RecogniseClaude, Advice: claudeAdvice, Retrying: claudeRetrying, LastWords: claudeLastWords,
 	TooOld: claudeTooOld, ceiling: "CLAUDE_CODE_PRINT_BG_WAIT_CEILING_MS", Unwired: claudeUnwired,
+}
+
+// claudeLastWords returns the last line before the client's hint how to resume the session, which is no reason of an end:
+// "" if the session's own screen is all that stands there.
+func claudeLastWords(text string) string {
+	if at := strings.LastIndex("\n"+text, "\nResume this session with:"); at >= 0 {
+		if text = text[:at]; RecogniseClaude(text) != (screen.Sight{}) {
+			return ""
+		}
+	}
+	return screen.LastLine(text)
 }
 
 func checkClaude(w Wishes) error {

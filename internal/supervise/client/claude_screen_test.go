@@ -166,3 +166,18 @@ func TestClaudeRetrying(t *testing.T) {
 		assert.Equal(t, want != screen.Retry{}, ok, text)
 	}
 }
+
+// How to resume a session is no reason why it ended.
+func TestClaudeLastWords(t *testing.T) {
+	const hint = "\nResume this session with:\nclaude --resume 5d7f8f0e-1c0e-4b57-9d0b-3b0c9d3f6a11\n"
+	for text, want := range map[string]string{
+		"":                            "",
+		hint:                          "",
+		"error: out of memory\n":      "error: out of memory",
+		"error: out of memory" + hint: "error: out of memory",
+		"● done\n" + input("") + hint: "",
+		"it said: Resume this session with:\nnothing": "nothing",
+	} {
+		assert.Equal(t, want, claudeLastWords(text))
+	}
+}
