@@ -51,6 +51,11 @@ const (
 	Stalled     State = "stalled"              // something should move, and nothing has for a while
 )
 
+// IsUnattended reports whether work waits or is in flight, and no session will go on with it by itself.
+func (s State) IsUnattended() bool {
+	return slices.Contains([]State{Orphaned, Failed, NoSession, SessionDown, NoWaker}, s)
+}
+
 const stillAfter = 10 * time.Minute // how long nothing may move before the state becomes [Stalled]
 
 // Explain says why nothing moves, or what is being waited for.

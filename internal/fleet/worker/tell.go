@@ -16,7 +16,6 @@ import (
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/see"
 	"heartbeat/internal/words"
 )
 
@@ -151,10 +150,9 @@ func (a *Agent) presence() message.Presence {
 		p.Busy = a.facts.InFlight != nil && !a.facts.Client.Ended()
 	}
 	if l := a.facts.Launcher; p.HeldUp == "" && a.ledger.Len() > 0 {
-		idle := []see.State{see.Orphaned, see.Failed, see.NoSession, see.SessionDown, see.NoWaker}
 		state, sentence := a.facts.Explain()
 		// Sessions of others do not run, or those of the launcher do not begin.
-		if a.o.Launcher == "" && slices.Contains(idle, state) || l != nil && l.Troubled && a.facts.InFlight == nil {
+		if a.o.Launcher == "" && state.IsUnattended() || l != nil && l.Troubled && a.facts.InFlight == nil {
 			p.HeldUp = sentence
 		}
 	}
