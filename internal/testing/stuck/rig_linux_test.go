@@ -156,7 +156,7 @@ func (r *rig) start(flags ...string) *process {
 	case host:
 		return r.hosted(flags...)
 	}
-	args := append([]string{"--inbox", r.inbox(), "--output", "log", "--start-timeout", "1m"}, flags...)
+	args := append([]string{"--inbox", r.inbox(), "--output", "log", "--start-timeout", "1m", "--report", r.path("report")}, flags...)
 	p := r.beside(r.command(filepath.Join(commands, "heartbeat-launch"), append(args, "--", "claude", "Say ready.")...))
 	if r.wiring == timer {
 		r.ends(p)

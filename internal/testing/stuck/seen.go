@@ -31,6 +31,9 @@ type Look struct {
 	Scratch string
 	// Verb runs a verb of heartbeat on the inbox, and is what that prints.
 	Verb func(verb string, args ...string) string
+	// Hosted and Launched are what the host prints of each session that has not ended, and the report of a launcher that has, if any:
+	// JSON with the troubles.
+	Hosted, Launched func() string
 }
 
 // Trouble is a row of what is wrong.
@@ -108,7 +111,23 @@ func (l Look) Missing(want Seen) string {
 	lacks("notify", want.Untold || slices.ContainsFunc(l.notified(), func(t Trouble) bool {
 		return t.Kind == row.Kind && (t.Kind == "dead-letters" || strings.Contains(ageless(t.Text), ageless(row.Text)))
 	}))
+	if l.Hosted != nil {
+		for session := range strings.Lines(l.Hosted()) {
+			lacks("the host's report", slices.ContainsFunc(troublesOf(session), row.is))
+		}
+	}
+	if l.Launched != nil {
+		for _, t := range troublesOf(l.Launched()) { // of a moment that may be long past
+			lacks("the launcher's report, which says: "+t.Text, t.Kind != row.Kind || t.is(row))
+		}
+	}
 	return strings.Join(without, "; ")
+}
+
+func troublesOf(report string) []Trouble {
+	var t Told
+	_ = json.Unmarshal([]byte(report), &t) // none is in what is no JSON
+	return t.Troubles
 }
 
 // Unseen are the places of the five that do not show how a run stands that needs nobody, "" if all do. says is what its

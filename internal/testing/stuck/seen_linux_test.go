@@ -1,6 +1,7 @@
 package stuck
 
 import (
+	"os"
 	"path/filepath"
 	"time"
 
@@ -9,10 +10,22 @@ import (
 
 // look is how the rig's inbox is looked at.
 func (r *rig) look() Look {
-	return Look{r.inbox(), r.path("cwd"), r.path("home/told"), func(verb string, args ...string) string {
+	l := Look{Inbox: r.inbox(), Project: r.path("cwd"), Scratch: r.path("home/told"), Verb: func(verb string, args ...string) string {
 		out, _ := r.run("", verb, args...) // its status says that something is wrong
 		return out
 	}}
+	if r.wiring == host {
+		l.Hosted = func() string {
+			out, err := r.command(filepath.Join(commands, "heartbeat-host"), "list", "--running", "--json").Output()
+			require.NoError(r.t, err)
+			return string(out)
+		}
+	}
+	l.Launched = func() string {
+		text, _ := os.ReadFile(r.path("report")) // of a launcher that has ended, if any
+		return string(text)
+	}
+	return l
 }
 
 // sees waits until a person is told so wherever somebody looks.
