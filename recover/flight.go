@@ -123,7 +123,7 @@ func (f *Flight) ofOneProcess() (seen agent.Delivery, known bool) {
 	case restartUnknown:
 		return seen, false
 	}
-	path, size := agent.StartOf(f.session().StartNote)
+	path, size, _ := agent.StartOf(f.session().StartNote)
 	seen.End = size
 	return seen, path == f.Transcript && size > 0
 }
@@ -154,7 +154,7 @@ func (f *Flight) prompt(path string, size int64) claude.Prompted {
 func (f *Flight) sinceStart() (seen claude.Prompted, known bool) {
 	path, size := "", int64(0)
 	if known = Started(f.session(), f.Entry); known {
-		path, size = agent.StartOf(f.session().StartNote)
+		path, size, _ = agent.StartOf(f.session().StartNote)
 	}
 	return f.prompt(path, size), known
 }
@@ -167,7 +167,7 @@ func Started(s inbox.Session, d *inbox.Delivery) bool {
 // StartSize returns the size in bytes that the transcript of the asker's session s had when the client started whose
 // prompt the entry is. It returns -1 if no hook has reported that start.
 func (f *Flight) StartSize(s inbox.Session) int64 {
-	if path, size := agent.StartOf(s.StartNote); Started(s, f.Entry) && path == f.by.Stop.TranscriptPath {
+	if path, size, _ := agent.StartOf(s.StartNote); Started(s, f.Entry) && path == f.by.Stop.TranscriptPath {
 		return size
 	}
 	return -1
@@ -175,7 +175,7 @@ func (f *Flight) StartSize(s inbox.Session) int64 {
 
 // Kept reports whether the client has kept the session's conversation and can resume it.
 func Kept(s inbox.Session) bool {
-	path, _ := agent.StartOf(s.StartNote)
+	path, _, _ := agent.StartOf(s.StartNote)
 	return claude.TranscriptSize(path) > 0
 }
 

@@ -30,10 +30,8 @@ type Agent struct {
 	// HasReply reports whether a transcript has a reply between two offsets, and all lines that show what the reply's
 	// request cost.
 	HasReply func(transcript string, from, to int64, reply string) bool
-
 	// IsToolRunning reports whether a transcript of that size ends while a tool runs that the model asked for.
 	IsToolRunning func(transcript string, size int64) bool
-
 	// Interrupted reports whether a transcript shows, from an offset on, that a person ended this prompt's turn.
 	Interrupted func(transcript, promptID string, from int64) bool
 
@@ -112,20 +110,22 @@ type Seen interface {
 // Seen returns what the transcript shows of the delivery.
 func (d Delivery) Seen() Seen { return ForTranscript(d.Path).seen(d) }
 
-// StartNote returns the note for a session's start: where in the transcript the lines of this process begin.
-func StartNote(transcript string) []byte {
+// StartNote returns the note for a session's start: where in the transcript the lines of this process begin, and whether
+// no launcher started it (outside).
+func StartNote(transcript string, outside bool) []byte {
 	var o flat.Object
 	o.Text("transcript_path", transcript)
 	o.Int("transcript_size", claude.TranscriptSize(transcript))
+	o.Bool("outside", outside)
 	return o.End()
 }
 
 // StartOf returns the transcript that a hook named at the session's start, and its size then in bytes; "" if no hook
-// named one.
-func StartOf(note []byte) (transcript string, size int64) {
+// named one. outside is not in notes of earlier releases.
+func StartOf(note []byte) (transcript string, size int64, outside bool) {
 	m, err := flat.Parse(note)
 	if err != nil {
-		return "", 0
+		return "", 0, false
 	}
-	return m.String("transcript_path"), m.Int("transcript_size")
+	return m.String("transcript_path"), m.Int("transcript_size"), m.Bool("outside")
 }

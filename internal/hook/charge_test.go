@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/hook"
 )
 
@@ -109,4 +110,22 @@ func TestALimitBesideASecondClient(t *testing.T) {
 	require.Contains(t, s.event("PostToolBatch", ""), "tokens")
 	require.Len(t, s.letters(), 1)
 	assert.Equal(t, inbox.ReasonOverBudget, s.letters()[0].Reason)
+}
+
+// Only the hook that a launcher wired notes a start that is its session's.
+func TestStartsOutsideOfALauncher(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "inbox.jsonl")
+	require.NoError(t, os.WriteFile(path, nil, 0o600))
+	for session, flags := range map[string][]string{"hers": nil, "own": {"--launched"}} {
+		inProcess(t, append(flags, "--inbox", path), `{"hook_event_name":"SessionStart","session_id":"`+session+`","source":"startup"}`)
+	}
+	box, err := inbox.Open(path, inbox.Options{})
+	require.NoError(t, err)
+	v, err := box.View()
+	require.NoError(t, err)
+	defer func() { require.NoError(t, v.Close()) }()
+	for session, want := range map[string]bool{"hers": true, "own": false} {
+		_, _, outside := agent.StartOf(v.In(session).Known().StartNote)
+		assert.Equal(t, want, outside, session)
+	}
 }

@@ -21,7 +21,7 @@ func (h *hook) noteStart(tx *inbox.Tx) error {
 		h.notePosition(tx)
 		h.warnUncounted(meter.NoteCharge(tx, "", recovery.LivingOwner(tx) != nil))
 	}
-	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath))
+	return tx.In(h.input.SessionID).Start(h.clientPID(), agent.StartNote(h.input.TranscriptPath, !h.Launched))
 }
 
 // startSession notes that the session began, and settles what a dead session left in flight.
@@ -50,7 +50,7 @@ func (h *hook) startWaiting(tx *inbox.Tx) (outcome, error) {
 	}
 	var err error
 	if s.EndedAt != nil && pid != 0 && pid != s.PID { // it is open in two clients, and the other one has ended
-		err = session.Start(pid, agent.StartNote(h.input.TranscriptPath))
+		err = session.Start(pid, agent.StartNote(h.input.TranscriptPath, !h.Launched))
 	}
 	return 0, errors.Join(err, session.Wait(h.Waiter))
 }
@@ -165,7 +165,7 @@ func (h *hook) addTaskReports() {
 	}
 	start := int64(0)
 	h.withView(func(view *inbox.View) {
-		if path, size := agent.StartOf(view.In(in.SessionID).Known().StartNote); path == in.TranscriptPath {
+		if path, size, _ := agent.StartOf(view.In(in.SessionID).Known().StartNote); path == in.TranscriptPath {
 			start = size
 		}
 	})

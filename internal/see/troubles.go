@@ -71,7 +71,7 @@ func (f Facts) why() (t Trouble, is bool) {
 	if state == NoSession && f.EverAsked && f.GaveUp == nil {
 		transcript := "" // of the session that was heard of last
 		if s := f.Current(); s != nil {
-			transcript, _ = agent.StartOf(s.StartNote)
+			transcript, _, _ = agent.StartOf(s.StartNote)
 		}
 		t.Do = Command(f.Inbox, append([]string{"launch", "--"}, agent.ForTranscript(transcript).Begin...)...)
 	}

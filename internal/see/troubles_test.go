@@ -121,7 +121,7 @@ func TestWhatHelpsWithoutASession(t *testing.T) {
 	assert.Equal(t, "heartbeat launch --inbox /w/inbox.jsonl -- claude 'Say ready.'", do(func(f *see.Facts) { f.EverAsked = true }))
 	assert.Equal(t, "heartbeat launch --inbox /w/inbox.jsonl -- codex exec 'Say ready.'", do(func(f *see.Facts) {
 		f.EverAsked, f.Sessions = true, session(ended(-1))
-		f.Sessions[0].StartNote = agent.StartNote("/home/me/.codex/sessions/rollout-2026-03-04T12-00-00-01234567-89ab-cdef-0123-456789abcdef.jsonl")
+		f.Sessions[0].StartNote = agent.StartNote("/home/me/.codex/sessions/rollout-2026-03-04T12-00-00-01234567-89ab-cdef-0123-456789abcdef.jsonl", false)
 	}))
 	assert.Equal(t, "heartbeat doctor --inbox /w/inbox.jsonl", do(func(f *see.Facts) {
 		f.EverAsked, f.GaveUp = true, &see.GaveUp{At: at(-1), Text: "hooks are off"}

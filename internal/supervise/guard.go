@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
 	"heartbeat/internal/command/history"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/see"
@@ -15,19 +16,24 @@ import (
 	recovery "heartbeat/recover"
 )
 
-// creditTo returns the observer that credits events of the inbox to a session.
+// creditTo returns the observer that credits events of the inbox to a session. Others report there, too: a person's in
+// the same project.
 func (r *run) creditTo(s *session) func(history.Event) {
 	return func(e history.Event) {
-		switch inbox.EventKind(e.Event) {
-		case history.Delivered:
+		switch kind := inbox.EventKind(e.Event); {
+		case kind == inbox.EventStarted:
+			known, _ := fromView(r.box, func(v *inbox.View) (inbox.Session, error) { return v.In(e.SessionID).Known(), nil })
+			if _, _, outside := agent.StartOf(known.StartNote); !outside { // also one of which nothing is known
+				s.id.Store(e.SessionID)
+				r.signSession(e.SessionID, "")
+				r.service.ready()
+			}
+		case e.SessionID != s.name():
+		case kind == history.Delivered:
 			s.worked.Store(true)
-		case inbox.EventStarted:
-			s.id.Store(e.SessionID)
-			r.signSession(e.SessionID, "")
-			r.service.ready()
-		case inbox.EventFailed:
+		case kind == inbox.EventFailed:
 			s.failed.Store(true)
-		case inbox.EventAsked:
+		case kind == inbox.EventAsked:
 			r.onQuestion(s, words.Brief(e.Reason))
 		}
 	}

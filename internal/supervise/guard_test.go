@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
+	"heartbeat/internal/agent"
+	"heartbeat/internal/command/history"
+	"heartbeat/internal/machine/signals"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/sharing"
@@ -116,6 +120,36 @@ func TestGuardEndsAtAQuestionThatNobodyIsAt(t *testing.T) {
 		assert.Contains(t, s.ended().text, "it waits for a person, and nobody is there")
 		close(s.over)
 	}
+}
+
+// Another session's start, question and error are not the launcher's session's: a person may work in the same project.
+func TestSessionsOfOthers(t *testing.T) {
+	r, box := newRun(t, Drain)
+	r.Terminal.Signals = signals.Catch()
+	defer r.Terminal.Signals.Stop()
+	r.service = &service{}
+	change(t, box, func(tx *inbox.Tx) error {
+		return errors.Join(tx.In("own").Start(0, agent.StartNote("", false)), tx.In("hers").Start(0, agent.StartNote("", true)))
+	})
+	s := newSession(client.Of("", []string{"claude"}), terminal.DefaultSize)
+	happens := func(kind inbox.EventKind, session string) {
+		r.creditTo(s)(history.Event{Event: string(kind), SessionID: session})
+	}
+	theirs := func(session string) {
+		for _, kind := range []inbox.EventKind{inbox.EventStarted, history.Delivered, inbox.EventFailed, inbox.EventAsked} {
+			happens(kind, "hers")
+		}
+		assert.Equal(t, session, s.name())
+		assert.Equal(t, []bool{false, false, false}, []bool{s.worked.Load(), s.failed.Load(), s.asking()})
+		assert.Empty(t, s.ended())
+	}
+	theirs("")
+	happens(inbox.EventStarted, "own")
+	theirs("own")
+	happens(inbox.EventStarted, "cleared") // by a hook of an earlier release
+	theirs("cleared")
+	happens(inbox.EventAsked, "cleared")
+	assert.True(t, s.ended().asked)
 }
 
 // Claude Code works on beneath a dialog that somebody opened and left. Such a dialog is a question to nobody once an entry

@@ -72,7 +72,7 @@ func (q *Queue) first(tx *inbox.Tx, still inbox.Mark) (prompt string, ok bool, e
 	if _, ofRun := effect.MarkIn(e.Metadata); ofRun { // for a run the hook does more than deliver the text
 		return KickOff, true, tx.Commit()
 	}
-	path, _ := agent.StartOf(tx.In(q.round.session).Known().StartNote) // of the transcript that the session continues
+	path, _, _ := agent.StartOf(tx.In(q.round.session).Known().StartNote) // of the transcript that the session continues
 	account.Of(tx).Position(q.round.session, path, claude.TranscriptSize(path), false)
 	checks, err := q.asker().ChecksOf(e)
 	if err != nil {

@@ -23,7 +23,7 @@ func TestFindSessionsWhenTheClockIsSet(t *testing.T) {
 		require.NoError(t, os.WriteFile(transcript(id), []byte("{}\n"), 0o600))
 		tx, err := box.Begin(t.Context())
 		require.NoError(t, err)
-		require.NoError(t, tx.In(id).Start(os.Getpid(), agent.StartNote(transcript(id))))
+		require.NoError(t, tx.In(id).Start(os.Getpid(), agent.StartNote(transcript(id), false)))
 		require.NoError(t, tx.Commit())
 		require.NoError(t, tx.Close())
 	}

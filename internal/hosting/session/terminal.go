@@ -185,8 +185,8 @@ func (f *follower) find(read map[string]int64) {
 	sessions, _ := v.Sessions() // likewise
 	_ = v.Close()               // only read
 	for _, s := range sessions {
-		path, size := agent.StartOf(s.StartNote)
-		if path == "" || s.StartedAt == nil {
+		path, size, outside := agent.StartOf(s.StartNote)
+		if path == "" || s.StartedAt == nil || outside {
 			continue
 		}
 		start := s.ID + s.StartedAt.String() // compared for identity: the clock may be set

@@ -223,6 +223,6 @@ func chargeSession(tx *inbox.Tx, session string, ended, owned bool) error {
 
 // TranscriptOf returns the transcript that a hook named at the session's start, or "".
 func TranscriptOf(s *inbox.Session) string {
-	path, _ := agent.StartOf(s.StartNote)
+	path, _, _ := agent.StartOf(s.StartNote)
 	return path
 }

@@ -38,7 +38,7 @@ func (s summarising) starts() {
 	}
 	s.in(func(tx *inbox.Tx) {
 		account.Of(tx).Position("s", s.transcript, size, false)
-		require.NoError(s, tx.In("s").Start(0, agent.StartNote(s.transcript)))
+		require.NoError(s, tx.In("s").Start(0, agent.StartNote(s.transcript, false)))
 	})
 }
 

@@ -122,7 +122,7 @@ func TestAKilledSessionIsCountedToItsEnd(t *testing.T) {
 	p := &printing{T: t, box: box, transcript: filepath.Join(dir, "t.jsonl")}
 	p.in(func(tx *inbox.Tx) {
 		account.Of(tx).Position("s", p.transcript, 0, false)
-		require.NoError(t, tx.In("s").Start(0, agent.StartNote(p.transcript)))
+		require.NoError(t, tx.In("s").Start(0, agent.StartNote(p.transcript, false)))
 	})
 	p.stop(1000)
 	p.stop(2000)

@@ -33,7 +33,9 @@ func recogniseCodex(text string) screen.Sight {
 	if n := len(rows); n > 1 && rows[n-2] == "tokens used" && codexLastWords(text) == rows[n-1] {
 		return screen.Sight{Kind: screen.Busy} // `codex exec` has worked, or a command that it runs has printed this
 	}
-	at := lastOf(rows, isInput)
+	at := lastOf(rows, func(row string) bool {
+		return (row == composer || strings.HasPrefix(row, composer+" ")) && !chosen.MatchString(row)
+	})
 	if at < 0 || len(rows)-1-at > belowInput {
 		return screen.Sight{}
 	}
@@ -51,10 +53,6 @@ const codexUntrusted = "Not inside a trusted directory"
 
 // belowInput is the most rows that a conversation has below the input.
 const belowInput = 12
-
-func isInput(row string) bool {
-	return (row == composer || strings.HasPrefix(row, composer+" ")) && !chosen.MatchString(row)
-}
 
 func startsAtMargin(row string) bool { return row != "" && row[0] != ' ' }
 

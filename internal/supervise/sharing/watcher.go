@@ -134,21 +134,15 @@ func (c *canvas) draw(p screen.Picture, line string) []byte {
 		}
 	}
 	c.rows = want
-	modes := c.modesOf(p, top, height)
+	letter, y := map[bool]byte{true: 'h', false: 'l'}, p.Y-top
+	seen := p.Cursor && y >= 0 && y < height && p.X < c.Cols
+	modes := fmt.Sprintf("\x1b[?1%c\x1b[?2004%c\x1b[%d;%dH\x1b[?25%c",
+		letter[p.CursorKeys], letter[p.Paste], min(max(y, 0), height-1)+1, min(p.X, c.Cols-1)+1, letter[seen])
 	if out.Len() == 0 && modes == c.modes {
 		return nil
 	}
 	c.modes = modes
 	return append(append([]byte("\x1b[?25l"), out.Bytes()...), modes...)
-}
-
-// modesOf returns what sets the cursor and the keyboard modes as in the picture.
-func (c *canvas) modesOf(p screen.Picture, top, height int) string {
-	letter := map[bool]byte{true: 'h', false: 'l'}
-	y := p.Y - top
-	seen := p.Cursor && y >= 0 && y < height && p.X < c.Cols
-	return fmt.Sprintf("\x1b[?1%c\x1b[?2004%c\x1b[%d;%dH\x1b[?25%c",
-		letter[p.CursorKeys], letter[p.Paste], min(max(y, 0), height-1)+1, min(p.X, c.Cols-1)+1, letter[seen])
 }
 
 // shorten shortens a row to cols columns. Half of a wide character becomes a blank.
