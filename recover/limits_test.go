@@ -10,7 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/money/account"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/testing/script"
 	recovery "heartbeat/recover"
 )
@@ -52,9 +52,9 @@ func TestInvalidLimits(t *testing.T) {
 		e, err := recovery.Next(tx, recovery.Asker{}, inbox.Mark{})
 		require.NoError(t, err)
 		assert.Equal(t, "b", e.ID)
-		limits, err := budget.Parse(e.Limits())
+		limits, err := price.ParseLimits(e.Limits())
 		require.NoError(t, err)
-		assert.Equal(t, budget.Limits{Nanos: 2_500_000_000}, limits)
+		assert.Equal(t, price.Limits{Nanos: 2_500_000_000}, limits)
 	})
 	all := lettersOf(t, box)
 	require.Len(t, all, 1)
@@ -77,7 +77,7 @@ func TestOnlyARequeueRaisesLimits(t *testing.T) {
 	assert.Contains(t, all[0].Failure.Message, "raised is what dead-letter requeue says")
 	require.ErrorContains(t, box.Requeueable(all[0]), "give it others")
 
-	raised := budget.Limits{Nanos: 2_000_000_000, Raised: true}
+	raised := price.Limits{Nanos: 2_000_000_000, Raised: true}
 	higher, err := all[0].WithLimits(raised.JSON())
 	require.NoError(t, err)
 	in(func(tx *inbox.Tx) {
@@ -87,7 +87,7 @@ func TestOnlyARequeueRaisesLimits(t *testing.T) {
 	in(func(tx *inbox.Tx) {
 		e, err := recovery.Next(tx, recovery.Asker{}, inbox.Mark{})
 		require.NoError(t, err)
-		limits, err := budget.Parse(e.Limits())
+		limits, err := price.ParseLimits(e.Limits())
 		require.NoError(t, err)
 		assert.Equal(t, raised, limits)
 	})

@@ -8,8 +8,8 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/claude"
 	"heartbeat/internal/money/account"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/meter"
+	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate/effect"
 )
 
@@ -120,9 +120,9 @@ func (a Asker) ChecksOf(e inbox.Entry) ([]string, error) {
 // InvalidLimits returns what is wrong with the limits of an entry that was never delivered, or nil. raised is
 // [account.Money.IsRaised].
 func InvalidLimits(e inbox.Entry, raised func(entryID string) bool) error {
-	parse := budget.ParseSent
+	parse := price.ParseSentLimits
 	if raised(e.EntryID) {
-		parse = budget.Parse
+		parse = price.ParseLimits
 	}
 	_, err := parse(e.Limits())
 	return err
@@ -140,9 +140,9 @@ func (a Asker) refuse(tx *inbox.Tx, e inbox.Entry) (refused bool, err error) {
 		}
 		return false, nil
 	}
-	own, _ := budget.Parse(e.Limits()) // they were valid before the first delivery
+	own, _ := price.ParseLimits(e.Limits()) // they were valid before the first delivery
 	cost, took := e.Spent()
-	figures, over := own.Within(a.Limits.Entry).Over(budget.Spent{Amount: account.Amount(cost), Time: took})
+	figures, over := own.Within(a.Limits.Entry).Over(price.Spent{Amount: account.Amount(cost), Time: took})
 	if !over {
 		return false, nil
 	}

@@ -8,7 +8,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/check"
 	"heartbeat/internal/money/account"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
@@ -31,23 +30,23 @@ func (o *Over) Of(d *inbox.Delivery) *Over {
 }
 
 // LimitsOf returns the limits of an entry: its own, within those of the flags.
-func LimitsOf(d *inbox.Delivery, flags budget.Plan) budget.Plan {
-	own, _ := budget.Parse(d.Limits()) // they were valid before it was delivered
+func LimitsOf(d *inbox.Delivery, flags price.Plan) price.Plan {
+	own, _ := price.ParseLimits(d.Limits()) // they were valid before it was delivered
 	flags.Entry = own.Within(flags.Entry)
 	return flags
 }
 
 // Judge returns the limit that an entry in flight or the day has reached with what was spent, or nil. A limit that
 // settles the entry for good comes first. l is from [LimitsOf].
-func Judge(d *inbox.Delivery, l budget.Plan, s account.Spending) *Over {
+func Judge(d *inbox.Delivery, l price.Plan, s account.Spending) *Over {
 	alone := func(figures string) *Over { return &Over{Figures: figures, Alone: true, Seq: d.DeliveredSeq} }
-	if figures, over := l.Entry.Over(budget.Spent{Amount: s.Entry, Time: Took(d)}); over {
+	if figures, over := l.Entry.Over(price.Spent{Amount: s.Entry, Time: Took(d)}); over {
 		return alone(figures + attempts(d.Attempt))
 	}
 	if n := s.Here.Unpriced; n > 0 && (l.Entry.Nanos > 0 || l.Day.Nanos > 0) {
 		return alone(withoutPrice(n))
 	}
-	if figures, over := l.Day.Over(budget.Spent{Amount: s.Alone}); over {
+	if figures, over := l.Day.Over(price.Spent{Amount: s.Alone}); over {
 		return alone("in one day " + figures)
 	}
 	over := JudgeDay(l, s.Today)
@@ -59,7 +58,7 @@ func Judge(d *inbox.Delivery, l budget.Plan, s account.Spending) *Over {
 
 // OverTime returns the limit if the entry in flight has reached its limit of time, else nil. A hook can call it only
 // between two requests, so a long request or tool ends late.
-func OverTime(d *inbox.Delivery, flags budget.Plan) *Over {
+func OverTime(d *inbox.Delivery, flags price.Plan) *Over {
 	l := LimitsOf(d, flags)
 	if l.Entry.Time == 0 {
 		return nil // Judge would inspect the session's process
@@ -79,37 +78,37 @@ func withoutPrice(requests int64) string {
 }
 
 // JudgeDay is [Judge] for the day alone, with no entry in flight.
-func JudgeDay(l budget.Plan, today price.Amount) *Over {
+func JudgeDay(l price.Plan, today price.Amount) *Over {
 	if n := today.Unpriced; n > 0 && l.Day.Nanos > 0 {
 		return &Over{Figures: "today " + withoutPrice(n)}
 	}
-	if _, over := l.Day.Over(budget.Spent{Amount: today}); over {
+	if _, over := l.Day.Over(price.Spent{Amount: today}); over {
 		return &Over{Figures: "today cost " + figures(today, l.Day, l.Day)}
 	}
 	return nil
 }
 
 // DayLimit returns the limit of a day as the hook noted it last. A limit that this release cannot parse counts as none.
-func DayLimit(a *account.Account) budget.Limits {
-	l, _ := budget.Parse(a.DayLimit)
+func DayLimit(a *account.Account) price.Limits {
+	l, _ := price.ParseLimits(a.DayLimit)
 	return l
 }
 
 // NearDay returns in words how much was spent today, of how much, from four fifths of the day's limit up to the limit,
 // and "" otherwise.
-func NearDay(day budget.Limits, today price.Amount) string {
-	most := budget.Limits{Nanos: day.Nanos / 5 * 4, Tokens: day.Tokens / 5 * 4}
-	_, over := day.Over(budget.Spent{Amount: today})
-	if _, near := most.Over(budget.Spent{Amount: today}); over || !near {
+func NearDay(day price.Limits, today price.Amount) string {
+	most := price.Limits{Nanos: day.Nanos / 5 * 4, Tokens: day.Tokens / 5 * 4}
+	_, over := day.Over(price.Spent{Amount: today})
+	if _, near := most.Over(price.Spent{Amount: today}); over || !near {
 		return ""
 	}
 	return "today cost " + figures(today, most, day)
 }
 
 // figures returns how much was spent of the limit, in dollars if a reached the dollars of reached, else in tokens.
-func figures(a price.Amount, reached, limit budget.Limits) string {
+func figures(a price.Amount, reached, limit price.Limits) string {
 	if reached.Nanos > 0 && a.Dollars && a.Nanos >= reached.Nanos {
-		return budget.USD(a.Nanos, limit.Nanos)
+		return price.USDOf(a.Nanos, limit.Nanos)
 	}
 	return fmt.Sprintf("%d of %d tokens", a.Tokens.Sum(), limit.Tokens)
 }
@@ -144,7 +143,7 @@ type Settings struct {
 	// cannot go on without its answer.
 	Chosen      bool
 	MaxAttempts int // DefaultMaxAttempts if 0
-	Limits      budget.Plan
+	Limits      price.Plan
 	// Checks are the checks of the wiring. An asker without them (nil) delivers nothing, so it refuses no entry for them.
 	Checks *check.Set
 }

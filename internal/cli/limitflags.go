@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 	recovery "heartbeat/recover"
 )
@@ -41,14 +40,14 @@ func tokens(to *int64, none bool) pflag.Value {
 }
 
 func limitTime(to *time.Duration, none bool) pflag.Value {
-	return limit(to, none, "duration", budget.ParseTime, time.Duration.String)
+	return limit(to, none, "duration", price.ParseTime, time.Duration.String)
 }
 
 // EntryCost is the help of --max-cost for a new entry.
 const EntryCost = "set the entry aside once it has cost this many dollars, over all its attempts"
 
 // AddEntryLimits declares the flags for what one entry may cost. They refuse 0. cost is the help of --max-cost.
-func AddEntryLimits(f *pflag.FlagSet, l *budget.Limits, cost string) {
+func AddEntryLimits(f *pflag.FlagSet, l *price.Limits, cost string) {
 	f.Var(usd(&l.Nanos, false), "max-cost", cost)
 	f.Var(tokens(&l.Tokens, false), "max-tokens", "the same for tokens of every kind, such as 400k")
 	f.Var(limitTime(&l.Time, false), "max-time", "the same for the time spent on it, such as 30m")
@@ -70,7 +69,7 @@ func addRemoved(f *pflag.FlagSet, instead string, names ...string) {
 }
 
 // AddLimits declares the flags for what an entry and a day may cost. 0 is no limit.
-func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
+func AddLimits(f *pflag.FlagSet, l *price.Plan) {
 	f.Var(usd(&l.Entry.Nanos, true), "max-cost-per-entry", "set an entry aside once it has cost this many dollars, over all its attempts")
 	f.Var(usd(&l.Day.Nanos, true), "max-cost-per-day", "pause the inbox until midnight once its sessions have cost this much in the day")
 	f.Var(tokens(&l.Entry.Tokens, true), "max-tokens-per-entry", "as --max-cost-per-entry, for tokens of every kind, such as 400k")
@@ -80,7 +79,7 @@ func AddLimits(f *pflag.FlagSet, l *budget.Plan) {
 }
 
 // LimitArguments returns the flags that give another command the same limits.
-func LimitArguments(l budget.Plan) []string {
+func LimitArguments(l price.Plan) []string {
 	f := NewFlags("limits")
 	AddLimits(f, &l)
 	return spellAll(f)

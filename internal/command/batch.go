@@ -10,7 +10,7 @@ import (
 
 	"heartbeat/inbox"
 	"heartbeat/internal/cli/program"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 // The formats of a batch.
@@ -22,7 +22,7 @@ const (
 func parseLine(line []byte, format string) (inbox.Message, error) {
 	m, err := inbox.ParseMessage(line)
 	if err == nil {
-		_, err = budget.ParseSent(m.Limits)
+		_, err = price.ParseSentLimits(m.Limits)
 	}
 	var envelope struct{ Prompt *string }
 	switch {

@@ -16,7 +16,6 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/account"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 )
@@ -393,7 +392,7 @@ func TestToday(t *testing.T) {
 	s := newSpender(t, inbox.Message{ID: "a", Text: "one"})
 	s.now = time.Now()
 	s.in(func(tx *inbox.Tx) error {
-		account.Of(tx).NoteLimit(budget.Limits{Nanos: int64(nanos), Tokens: 4000}.JSON())
+		account.Of(tx).NoteLimit(price.Limits{Nanos: int64(nanos), Tokens: 4000}.JSON())
 		_, err := tx.Holds().Pause("", nil)
 		return err
 	})
@@ -406,7 +405,7 @@ func TestToday(t *testing.T) {
 	assert.Contains(t, out, `"cost_usd":3.1,`)
 	assert.Contains(t, out, `"limit_usd":50,"limit_tokens":4000}`)
 	s.in(func(tx *inbox.Tx) error {
-		account.Of(tx).NoteLimit(budget.Limits{}.JSON())
+		account.Of(tx).NoteLimit(price.Limits{}.JSON())
 		return tx.Holds().Resume()
 	})
 	out, _ = says(t, s.box, "status")

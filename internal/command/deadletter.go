@@ -16,7 +16,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/command/history"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -27,7 +27,7 @@ type letterFlags struct {
 	verb                         string // of dead-letter
 	all, openOnly, requeued, yes bool
 	settle                       cli.Span
-	limits                       budget.Limits
+	limits                       price.Limits
 	program.Verbatim
 }
 

@@ -12,7 +12,7 @@ import (
 	"heartbeat/inbox/outcomes"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/account"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate"
 )
 
@@ -167,7 +167,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 			r.refuse(fmt.Errorf("requeue %s: only %d entries at a time may wait with limits that a person set: ask again once the others were delivered", l.Letter, account.MaxRaised))
 			return nil
 		}
-		old, _ := budget.Parse(l.Limits()) // empty if invalid limits are why it is a letter
+		old, _ := price.ParseLimits(l.Limits()) // empty if invalid limits are why it is a letter
 		limits := r.limits.Or(old)
 		limits.Raised = true
 		var err error
@@ -200,7 +200,7 @@ func (r *requeueing) one(tx *inbox.Tx, l inbox.Letter, still inbox.Mark) error {
 
 // requeueable is [inbox.Inbox.Requeueable], and refuses invalid limits and twins, too.
 func (r *requeueing) requeueable(tx *inbox.Tx, l inbox.Letter) error {
-	if _, err := budget.Parse(l.Limits()); err != nil && l.Open() {
+	if _, err := price.ParseLimits(l.Limits()); err != nil && l.Open() {
 		return fmt.Errorf("requeue %s: %w, and it would be set aside again: give it others, as in --max-cost 5, or send it anew", l.Letter, err)
 	}
 	return cmp.Or(r.box.Requeueable(l), r.twins.Of(tx, l))

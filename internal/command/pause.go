@@ -13,7 +13,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/money/account"
 	"heartbeat/internal/money/book"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 var pauseVerb = cli.Verb{
@@ -121,7 +121,7 @@ func resume(box *inbox.Inbox, i *cli.InboxFlags, s cli.Streams) error {
 	r.WasBackingOff = shownBackoff(r.WasBackingOff)
 	if now, err := book.Spending(box, nil); err != nil {
 		s.Note("what was spent today cannot be told: %v", err) // delivery is resumed all the same
-	} else if v := recovery.JudgeDay(budget.Plan{Day: recovery.DayLimit(&now.Account)}, now.Today()); v != nil {
+	} else if v := recovery.JudgeDay(price.Plan{Day: recovery.DayLimit(&now.Account)}, now.Today()); v != nil {
 		r.Over = v.Figures
 	}
 	return reportDone(i, s, r, r.sentence())

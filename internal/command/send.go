@@ -17,7 +17,7 @@ import (
 	"heartbeat/internal/cli"
 	"heartbeat/internal/cli/program"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -32,7 +32,7 @@ type sendFlags struct {
 	notBefore cli.Moment
 	expires   cli.Moment
 	settle    cli.Span
-	limits    budget.Limits
+	limits    price.Limits
 	checks    []string
 	wait      bool
 	timeout   cli.Span
@@ -204,7 +204,7 @@ func (o *sendFlags) messages(args []string, stdin *os.File) ([]inbox.Message, er
 		if m.Expires.IsZero() {
 			m.Expires = o.expires.Time
 		}
-		own, _ := budget.Parse(m.Limits) // the limits of a line were checked
+		own, _ := price.ParseLimits(m.Limits) // the limits of a line were checked
 		m.Limits = own.Or(o.limits).JSON()
 		if len(m.Checks) == 0 {
 			m.Checks = o.checks

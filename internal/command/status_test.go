@@ -14,7 +14,7 @@ import (
 	"heartbeat/inbox"
 	"heartbeat/internal/command/doctor"
 	"heartbeat/internal/money/account"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/orchestrate"
 )
 
@@ -50,9 +50,9 @@ func TestResumeOverADaysLimit(t *testing.T) {
 	s.end()
 	pause := func(limit int64) {
 		s.in(func(tx *inbox.Tx) error {
-			l := budget.Limits{Nanos: limit}
+			l := price.Limits{Nanos: limit}
 			account.Of(tx).NoteLimit(l.JSON())
-			v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, account.Of(tx).Today())
+			v := recovery.JudgeDay(price.Plan{Day: price.Limits{Nanos: 1}}, account.Of(tx).Today())
 			require.NotNil(t, v)
 			return recovery.PauseForDay(tx, v)
 		})
@@ -79,8 +79,8 @@ func TestStatusOfWhatHasNoPrice(t *testing.T) {
 	s.stop(nil, false)
 	s.end()
 	s.in(func(tx *inbox.Tx) error {
-		account.Of(tx).NoteLimit(budget.Limits{Nanos: 50_000_000_000}.JSON())
-		v := recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 50_000_000_000}}, account.Of(tx).Today())
+		account.Of(tx).NoteLimit(price.Limits{Nanos: 50_000_000_000}.JSON())
+		v := recovery.JudgeDay(price.Plan{Day: price.Limits{Nanos: 50_000_000_000}}, account.Of(tx).Today())
 		require.NotNil(t, v)
 		assert.Contains(t, v.Figures, "today 1 request went to a model whose price nobody knows")
 		return recovery.PauseForDay(tx, v)

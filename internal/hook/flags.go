@@ -9,7 +9,7 @@ import (
 
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	recovery "heartbeat/recover"
 )
 
@@ -24,7 +24,7 @@ type Flags struct {
 	Inbox      string
 	SignalFile string
 	Orphan     recovery.Settings
-	Limits     budget.Plan
+	Limits     price.Plan
 	Runs       cli.RunFlags
 	Notify     cli.NotifyFlags
 	Pace

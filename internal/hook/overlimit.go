@@ -12,7 +12,6 @@ import (
 	"heartbeat/internal/claude"
 	"heartbeat/internal/cli"
 	"heartbeat/internal/disk"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/meter"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
@@ -95,7 +94,7 @@ func (h *hook) isTurn(session, prompt string) bool {
 // judgeSpending compares what the session has spent so far with the limits. The client may run tools before it writes the
 // answer that asked for them. Close to a limit the hook waits for that answer. If it does not come, it counts as much as
 // the largest one so far.
-func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l budget.Plan) (*recovery.Over, error) {
+func (h *hook) judgeSpending(view *inbox.View, d *inbox.Delivery, l price.Plan) (*recovery.Over, error) {
 	for began := time.Now(); ; time.Sleep(answerPoll) {
 		c, err := h.count(view, h.input.ToolUse)
 		if c == nil {
@@ -117,7 +116,7 @@ func someMore(c *meter.Counted, n int64) price.Amount {
 	return price.Amount{Nanos: n * c.Largest.Nanos, Dollars: c.Largest.Nanos > 0, Tokens: price.Tokens{Input: n * c.Largest.Tokens.Sum()}}
 }
 
-func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l budget.Plan, c *meter.Counted, n int64) *recovery.Over {
+func (h *hook) judgeWith(view *inbox.View, d *inbox.Delivery, l price.Plan, c *meter.Counted, n int64) *recovery.Over {
 	spent := h.spending(view, c)
 	for _, a := range []*price.Amount{&spent.Entry, &spent.Here, &spent.Alone, &spent.Today} {
 		*a = a.Plus(someMore(c, n))

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 	"heartbeat/internal/supervise/client"
 	"heartbeat/internal/supervise/terminal"
@@ -26,7 +25,7 @@ func TestPatience(t *testing.T) {
 		return func(tx *inbox.Tx) error { _, err := tx.Holds().Pause("a deploy", until); return err }
 	}
 	unpriced := func(tx *inbox.Tx) error {
-		return recovery.PauseForDay(tx, recovery.JudgeDay(budget.Plan{Day: budget.Limits{Nanos: 1}}, price.Amount{Unpriced: 1}))
+		return recovery.PauseForDay(tx, recovery.JudgeDay(price.Plan{Day: price.Limits{Nanos: 1}}, price.Amount{Unpriced: 1}))
 	}
 	soon, far := in(5*time.Minute), in(3*time.Hour)
 	for name, c := range map[string]struct {
@@ -152,6 +151,6 @@ func TestLimits(t *testing.T) {
 		assert.Equal(t, want, (&run{Options: o}).limits())
 	}
 	r := &run{Options: Options{Mode: Persist}}
-	r.Settings.Limits = budget.Plan{Entry: budget.Limits{Nanos: 2.5e9, Time: 20 * time.Minute}, Day: budget.Limits{Tokens: 4000}}
+	r.Settings.Limits = price.Plan{Entry: price.Limits{Nanos: 2.5e9, Time: 20 * time.Minute}, Day: price.Limits{Tokens: 4000}}
 	assert.Equal(t, "limits: --max-cost-per-entry 2.5, --max-tokens-per-day 4000, --max-time-per-entry 20m0s", r.limits())
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"heartbeat/inbox"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 const (
@@ -156,7 +156,7 @@ func (w *Message) InboxMessage() (inbox.Message, error) {
 			m, err = inbox.ParseMessage(line.Bytes())
 		}
 		if err == nil {
-			_, err = budget.ParseSent(m.Limits)
+			_, err = price.ParseSentLimits(m.Limits)
 		}
 		if err != nil {
 			return m, err

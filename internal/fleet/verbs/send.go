@@ -24,7 +24,7 @@ import (
 	"heartbeat/internal/fleet/message"
 	"heartbeat/internal/fleet/setup"
 	"heartbeat/internal/fleet/upstream"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -55,7 +55,7 @@ type send struct {
 	id      string
 	key     string // "" for none
 	meta    map[string]any
-	limits  budget.Limits
+	limits  price.Limits
 	wait    bool
 	program.Verbatim
 

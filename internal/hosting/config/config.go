@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/disk"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -30,7 +30,7 @@ type Config struct {
 	StartedAt          string // RFC 3339, as the config spells it
 	Provider           string
 	Metadata           json.RawMessage `json:",omitempty"` // an object, or nil
-	Limits             budget.Plan     // what may be spent; the host's flags apply too
+	Limits             price.Plan      // what may be spent; the host's flags apply too
 	SystemPromptTmpDir string          // "" for none
 	Extra              map[string]json.RawMessage
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/hosting/config"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 func TestLimits(t *testing.T) {
@@ -17,9 +17,9 @@ func TestLimits(t *testing.T) {
 		"max-tokens-per-entry": "400k", "max-tokens-per-day": 5_000_000, "max-tokens-per-session": nil, "max-time-per-entry": "30m",
 	}))
 	require.NoError(t, err)
-	assert.Equal(t, budget.Plan{
-		Entry: budget.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute},
-		Day:   budget.Limits{Tokens: 5_000_000},
+	assert.Equal(t, price.Plan{
+		Entry: price.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute},
+		Day:   price.Limits{Tokens: 5_000_000},
 	}, c.Limits)
 	assert.NotContains(t, c.Extra, "limits")
 	for _, none := range []any{nil, map[string]any{}} {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"heartbeat/internal/cli"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 const maxToolName = 128 // as MCP allows
@@ -77,7 +77,7 @@ func (t Tool) route() string { return strings.Replace(t.Name, "-", "/", 1) }
 
 // limits reads what may be spent: an object whose members have the names and spelling of the host's
 // flags. Numbers may be JSON numbers.
-func (p *parser) limits() (l budget.Plan) {
+func (p *parser) limits() (l price.Plan) {
 	given, _ := get[map[string]json.RawMessage](p, "limits", optional)
 	flags := cli.NewFlags("limits")
 	cli.AddLimits(flags, &l)

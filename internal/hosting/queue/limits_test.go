@@ -6,12 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	recovery "heartbeat/recover"
 )
 
 // limited is a queue whose session may spend so much.
-func limited(t *testing.T, l budget.Plan, entries ...string) *rig {
+func limited(t *testing.T, l price.Plan, entries ...string) *rig {
 	r := newRig(t, entries...)
 	r.o.Settings.Limits = l
 	return r
@@ -46,7 +46,7 @@ func TestRefusedOverItsLimit(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := limited(t, budget.Plan{Entry: budget.Limits{Tokens: 1000}}, "A")
+			r := limited(t, price.Plan{Entry: price.Limits{Tokens: 1000}}, "A")
 			r.o.Settings.Policy = recovery.Retry
 			c, p := r.round("")
 			c.asks(p)
@@ -63,7 +63,7 @@ func TestRefusedOverItsLimit(t *testing.T) {
 
 // Over the day's limit no client is started, and delivery is paused with the figures.
 func TestDayLimit(t *testing.T) {
-	r := limited(t, budget.Plan{}, "A")
+	r := limited(t, price.Plan{}, "A")
 	c, p := r.round("")
 	c.asks(p)
 	c.stop("A done", false)
@@ -89,7 +89,7 @@ func TestDayLimit(t *testing.T) {
 // has spent its own.
 func TestRoundEndedAtALimit(t *testing.T) {
 	t.Run("of the entry", func(t *testing.T) {
-		r := limited(t, budget.Plan{Entry: budget.Limits{Tokens: 1000}}, "A", "B")
+		r := limited(t, price.Plan{Entry: price.Limits{Tokens: 1000}}, "A", "B")
 		c, p := r.round("")
 		c.asks(p)
 		c.fire("PostToolBatch", nil)

@@ -1,4 +1,4 @@
-// Package price has what an entry, a session or a day cost.
+// Package price has what an entry, a session or a day cost, and the limits of that.
 //
 // Dollars are whole billionths, so that the parts of a sum add up to it exactly. Each request is priced by its own
 // usage and the [Table] of what models cost.

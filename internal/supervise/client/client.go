@@ -12,7 +12,7 @@ import (
 
 	"heartbeat/internal/cli"
 	"heartbeat/internal/machine"
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 	"heartbeat/internal/screen"
 	"heartbeat/internal/words"
 )
@@ -63,7 +63,7 @@ func (c *Client) Advise(s screen.Sight) screen.Advice {
 type Wishes struct {
 	Command []string
 	Persist bool // sessions stay up, idle, and are given entries
-	Limits  budget.Plan
+	Limits  price.Plan
 }
 
 // Session is what one session gets.

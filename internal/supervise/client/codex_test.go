@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"heartbeat/internal/money/budget"
+	"heartbeat/internal/money/price"
 )
 
 func TestOf(t *testing.T) {
@@ -83,15 +83,15 @@ func TestCheckCodex(t *testing.T) {
 			assert.ErrorContains(t, err, want, line)
 		}
 	}
-	limited := func(l budget.Plan) error { return checkCodex(Wishes{Command: []string{"codex"}, Limits: l}) }
-	for _, entry := range []budget.Limits{{Nanos: 1}, {Tokens: 1}} {
-		assert.ErrorContains(t, limited(budget.Plan{Entry: entry}), "between two requests")
+	limited := func(l price.Plan) error { return checkCodex(Wishes{Command: []string{"codex"}, Limits: l}) }
+	for _, entry := range []price.Limits{{Nanos: 1}, {Tokens: 1}} {
+		assert.ErrorContains(t, limited(price.Plan{Entry: entry}), "between two requests")
 	}
 	unwritten := Wishes{Command: []string{"codex", "exec", "--ephemeral", "hello"}}
 	assert.NoError(t, checkCodex(unwritten))
 	unwritten.Limits.Day.Nanos = 1
 	assert.ErrorContains(t, checkCodex(unwritten), "--ephemeral leaves no rollout")
-	assert.NoError(t, limited(budget.Plan{Entry: budget.Limits{Time: 1}, Day: budget.Limits{Tokens: 1}}))
+	assert.NoError(t, limited(price.Plan{Entry: price.Limits{Time: 1}, Day: price.Limits{Tokens: 1}}))
 }
 
 func TestCodexConfig(t *testing.T) {

@@ -12,11 +12,10 @@ var allowed = map[string]string{
 	"internal/platform":         "",
 	"internal/words":            "",
 	"internal/flat":             "",
-	"internal/money/price":      "inbox internal/flat",
+	"internal/money/price":      "inbox internal/flat internal/words",
 	"internal/money/account":    "inbox internal/flat internal/money/price internal/words",
 	"internal/money/meter":      "internal/disk internal/flat internal/lines internal/money/account internal/money/price internal/words inbox internal/agent internal/claude internal/machine",
 	"internal/money/book":       "inbox internal/flat internal/money/account internal/money/meter internal/money/price internal/words",
-	"internal/money/budget":     "internal/flat internal/money/price internal/words",
 	"internal/disk":             "internal/platform",
 	"internal/machine":          "internal/platform",
 	"internal/machine/signals":  "",
@@ -39,7 +38,7 @@ var allowed = map[string]string{
 	"internal/claude/settings":  "internal/disk internal/words",
 
 	// What becomes of an entry whose answer is in doubt.
-	"recover": "inbox internal/check internal/money/account internal/money/budget internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent internal/agent/handed",
+	"recover": "inbox internal/check internal/money/account internal/money/meter internal/money/price orchestrate/effect internal/claude internal/disk internal/flat internal/machine internal/words internal/agent internal/agent/handed",
 
 	// Orchestration.
 	"orchestrate": "inbox inbox/outcomes recover internal/cli internal/disk internal/machine internal/money/book internal/money/price internal/words orchestrate/babysitter" +
@@ -52,7 +51,7 @@ var allowed = map[string]string{
 
 	// What the commands are made of.
 	"internal/check":       "inbox internal/words",
-	"internal/cli":         "inbox internal/check internal/money/budget internal/money/price recover internal/disk internal/words orchestrate/effect",
+	"internal/cli":         "inbox internal/check internal/money/price recover internal/disk internal/words orchestrate/effect",
 	"internal/cli/layout":  "internal/words",
 	"internal/cli/program": "internal/cli internal/cli/layout internal/disk internal/words",
 	"internal/claim":       "inbox recover internal/disk internal/machine internal/words",
@@ -64,16 +63,16 @@ var allowed = map[string]string{
 	"testdata/embedding":          "inbox/outcomes inbox",
 	"internal/mcp":                "inbox internal/command/history internal/cli/... internal/disk internal/gate internal/claude/settings internal/machine/signals internal/machine/socket internal/money/price internal/task internal/words",
 	"internal/task":               "inbox internal/cli internal/words orchestrate recover",
-	"internal/hook":               "internal/money/account internal/agent internal/check internal/money/budget internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
+	"internal/hook":               "internal/money/account internal/agent internal/check internal/money/price internal/money/meter inbox recover internal/claude internal/cli internal/disk internal/flat internal/machine internal/words orchestrate/effect", // what each turn starts
 	"internal/hook/runs":          "internal/hook inbox internal/claude internal/cli internal/words orchestrate orchestrate/run",
 	"internal/command/...":        "internal/lines internal/money/... internal/consumer internal/hook internal/hook/runs internal/launch internal/notify internal/see inbox inbox/outcomes recover internal/claude/... internal/codex/configfile internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words internal/hosting/folder orchestrate/... internal/testing/agent internal/mcp internal/watch internal/supervise internal/supervise/sharing internal/supervise/client internal/check internal/command/...",
 	"internal/launch":             "inbox internal/consumer internal/see internal/claude internal/claude/settings internal/cli/... internal/disk internal/machine/... internal/notify internal/supervise/... internal/words",
-	"internal/supervise/...":      "internal/agent inbox/outcomes internal/command/history internal/see internal/money/book internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words orchestrate/... internal/money/budget internal/supervise/...",
+	"internal/supervise/...":      "internal/agent inbox/outcomes internal/command/history internal/see internal/money/book internal/money/meter internal/claim internal/notify inbox recover internal/claude/... internal/screen internal/cli/... internal/disk internal/flat internal/money/price internal/machine/... internal/words orchestrate/... internal/supervise/...",
 	"internal/supervise/sharing":  "internal/disk internal/machine internal/machine/guardian internal/machine/socket internal/screen internal/supervise/terminal internal/words",
 	"internal/supervise/terminal": "internal/disk internal/machine/... internal/words",
 
 	// The session host. The hook links nothing of it.
-	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/money/budget",
+	"internal/hosting/config": "internal/cli internal/disk internal/flat internal/hosting/folder internal/words internal/money/price",
 	"internal/hosting/folder": "internal/disk internal/flat internal/hosting/store internal/machine",
 	"internal/hosting/store":  "internal/disk internal/lines",
 	"internal/hosting/proxy":  "internal/gate internal/hosting/config internal/hosting/folder internal/words",
@@ -82,19 +81,19 @@ var allowed = map[string]string{
 	"internal/hosting/attach": "inbox internal/disk internal/hosting/stream internal/machine/socket",
 	// The session host.
 	"internal/hosting/process": "internal/machine internal/machine/guardian",
-	"internal/hosting/session": "inbox/outcomes inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/guild internal/hosting/folder internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/lines internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/money/budget internal/agent",
+	"internal/hosting/session": "inbox/outcomes inbox internal/check internal/see internal/claim internal/claude internal/claude/settings internal/cli internal/disk internal/machine internal/machine/guardian internal/machine/signals internal/hosting/attach internal/hosting/config internal/hosting/guild internal/hosting/folder internal/hosting/process internal/hosting/proxy internal/hosting/queue internal/hosting/store internal/hosting/stream internal/lines internal/notify internal/money/price internal/words recover internal/supervise internal/supervise/client internal/supervise/terminal internal/agent",
 	"internal/hosting/guild":   "internal/flat internal/hosting/config internal/hosting/folder internal/disk internal/hosting/store",
 
 	// The live view.
 	"internal/watch": "internal/money/account inbox inbox/outcomes internal/cli internal/cli/layout internal/cli/program internal/disk internal/machine/signals internal/notify internal/money/price internal/see internal/words internal/money/book internal/command/history internal/machine recover",
 
 	// The fleet. Nothing else links NATS.
-	"internal/fleet/message":  "inbox internal/money/budget",
+	"internal/fleet/message":  "inbox internal/money/price",
 	"internal/fleet/link":     "internal/disk internal/machine internal/words",
 	"internal/fleet/setup":    "internal/fleet/link internal/fleet/message internal/words",
 	"internal/fleet/upstream": "inbox internal/disk internal/fleet/link internal/fleet/message internal/fleet/setup internal/machine internal/money/price internal/words",
 	"internal/fleet/worker":   "inbox/outcomes inbox internal/claim internal/cli internal/fleet/link internal/fleet/message internal/fleet/setup internal/fleet/upstream internal/machine internal/notify internal/see internal/words recover",
-	"internal/fleet/verbs":    "inbox internal/money/budget internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/see internal/words recover",
+	"internal/fleet/verbs":    "inbox internal/money/price internal/cli internal/cli/... internal/disk internal/fleet/... internal/machine/signals internal/see internal/words recover",
 
 	// The commands.
 	"cmd/heartbeat-host":   "internal/hosting",

@@ -1,5 +1,4 @@
-// Package budget has the limits of what an entry or a day may cost, and whether spending has reached them.
-package budget
+package price
 
 import (
 	"cmp"
@@ -8,7 +7,6 @@ import (
 	"time"
 
 	"heartbeat/internal/flat"
-	"heartbeat/internal/money/price"
 	"heartbeat/internal/words"
 )
 
@@ -24,10 +22,10 @@ type Limits struct {
 	Raised bool
 }
 
-// Parse reads the limits of an envelope: an object of cost_usd (2.5), tokens (400000 or "400k") and time ("30m", or
+// ParseLimits reads the limits of an envelope: an object of cost_usd (2.5), tokens (400000 or "400k") and time ("30m", or
 // seconds), each above 0, and raised (true). Empty input and null mean no limits. Any other member is an error, since a
 // misspelled limit would not hold.
-func Parse(object []byte) (l Limits, err error) {
+func ParseLimits(object []byte) (l Limits, err error) {
 	if len(object) == 0 || string(object) == "null" {
 		return l, nil
 	}
@@ -48,8 +46,8 @@ func Parse(object []byte) (l Limits, err error) {
 		name string
 		set  func(string) error
 	}{
-		{"cost_usd", func(text string) (err error) { l.Nanos, err = price.ParseUSD(text); return err }},
-		{"tokens", func(text string) (err error) { l.Tokens, err = price.ParseTokens(text); return err }},
+		{"cost_usd", func(text string) (err error) { l.Nanos, err = ParseUSD(text); return err }},
+		{"tokens", func(text string) (err error) { l.Tokens, err = ParseTokens(text); return err }},
 		{"time", func(text string) (err error) { l.Time, err = ParseTime(text); return err }},
 	} {
 		if !m.Has(part.name) {
@@ -62,9 +60,9 @@ func Parse(object []byte) (l Limits, err error) {
 	return l, nil
 }
 
-// ParseSent is [Parse] for the limits of a sender, who may not raise them.
-func ParseSent(object []byte) (Limits, error) {
-	l, err := Parse(object)
+// ParseSentLimits is [ParseLimits] for the limits of a sender, who may not raise them.
+func ParseSentLimits(object []byte) (Limits, error) {
+	l, err := ParseLimits(object)
 	if err == nil && l.Raised { // whoever may append to an inbox must not lift the limits of the flags
 		return Limits{}, errors.New("limits: raised is what dead-letter requeue says of the limits that it is given: leave it out")
 	}
@@ -77,17 +75,17 @@ func ParseTime(text string) (time.Duration, error) {
 	if err != nil {
 		return 0, fmt.Errorf("%q is no length of time, such as 30m", words.Brief(text))
 	}
-	return price.Limit(words.Brief(text), d, MaxTime, "a time above 0, such as 30m", "ten years")
+	return Limit(words.Brief(text), d, MaxTime, "a time above 0, such as 30m", "ten years")
 }
 
-// JSON returns the object that [Parse] reads, or nil without a limit.
+// JSON returns the object that [ParseLimits] reads, or nil without a limit.
 func (l Limits) JSON() []byte {
 	if !l.Any() {
 		return nil
 	}
 	var o flat.Object
 	if l.Nanos > 0 {
-		o.Raw("cost_usd", []byte(price.Nanos(l.Nanos).String()))
+		o.Raw("cost_usd", []byte(Nanos(l.Nanos).String()))
 	}
 	to := flat.To(&o)
 	to.NonZero("tokens", &l.Tokens)
@@ -137,7 +135,7 @@ func (p Plan) Any() bool { return p.Entry.Any() || p.Day.Any() }
 
 // Spent is spending to compare with limits.
 type Spent struct {
-	price.Amount
+	Amount
 	Time time.Duration
 }
 
@@ -147,7 +145,7 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 	tokens := s.Tokens.Sum()
 	switch {
 	case l.Nanos > 0 && s.Dollars && s.Nanos >= l.Nanos:
-		return "it cost " + USD(s.Nanos, l.Nanos), true
+		return "it cost " + USDOf(s.Nanos, l.Nanos), true
 	case l.Tokens > 0 && tokens >= l.Tokens:
 		return fmt.Sprintf("it took %d of %d tokens", tokens, l.Tokens), true
 	case l.Time > 0 && s.Time >= l.Time:
@@ -156,16 +154,16 @@ func (l Limits) Over(s Spent) (figures string, over bool) {
 	return "", false
 }
 
-// USD returns spent and limit, as "2.61 of 2.50 USD". If the limit is in cents and the two differ in cents, it rounds to
+// USDOf returns spent and limit, as "2.61 of 2.50 USD". If the limit is in cents and the two differ in cents, it rounds to
 // cents. Otherwise spent has every digit, so that spending that reached the limit never appears to be below it.
-func USD(spent, limit int64) string {
-	of, limited := price.FormatUSD(spent), price.FormatUSD(limit)
+func USDOf(spent, limit int64) string {
+	of, limited := FormatUSD(spent), FormatUSD(limit)
 	const cent = 10_000_000
 	if limit%cent != 0 {
-		limited = price.Nanos(limit).String()
+		limited = Nanos(limit).String()
 	}
 	if of == limited && spent != limit || limit%cent != 0 {
-		of = price.Nanos(spent).String()
+		of = Nanos(spent).String()
 	}
 	return of + " of " + limited + " USD"
 }

@@ -1,4 +1,4 @@
-package budget_test
+package price_test
 
 import (
 	"math"
@@ -8,12 +8,11 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
-	"heartbeat/internal/money/budget"
 	"heartbeat/internal/money/price"
 )
 
 func TestParse(t *testing.T) {
-	for text, want := range map[string]budget.Limits{
+	for text, want := range map[string]price.Limits{
 		"": {}, "null": {}, "{}": {},
 		`{"cost_usd":2.5}`:                      {Nanos: 2_500_000_000},
 		`{"cost_usd":"2.50","tokens":"400k"}`:   {Nanos: 2_500_000_000, Tokens: 400_000},
@@ -24,12 +23,12 @@ func TestParse(t *testing.T) {
 		` { "cost_usd" : 1000000000 } `:         {Nanos: 1e18},
 		`{"cost_usd":3,"cost_usd":2}`:           {Nanos: 2_000_000_000},
 		`{"cost_usd":0.25,"raised":false}`:      {Nanos: 250_000_000},
-		`{"tokens":"1.5M","time":"87600h0m0s"}`: {Tokens: 1_500_000, Time: budget.MaxTime},
+		`{"tokens":"1.5M","time":"87600h0m0s"}`: {Tokens: 1_500_000, Time: price.MaxTime},
 	} {
-		l, err := budget.Parse([]byte(text))
+		l, err := price.ParseLimits([]byte(text))
 		require.NoError(t, err, text)
 		assert.Equal(t, want, l, text)
-		again, err := budget.Parse(l.JSON())
+		again, err := price.ParseLimits(l.JSON())
 		require.NoError(t, err, text)
 		if l.Any() {
 			assert.Equal(t, l, again, text)
@@ -61,7 +60,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"time":"90000h"}`:        "too much",
 		`{"time":"1h","raised":1}`: "raised",
 	} {
-		l, err := budget.Parse([]byte(text))
+		l, err := price.ParseLimits([]byte(text))
 		require.ErrorContains(t, err, says, text)
 		assert.Zero(t, l, text)
 		assert.NotContains(t, err.Error(), "\x1b", text)
@@ -69,22 +68,22 @@ func TestParseRefuses(t *testing.T) {
 }
 
 func TestWithin(t *testing.T) {
-	own := budget.Limits{Nanos: 5, Tokens: 1}
-	flags := budget.Limits{Nanos: 3, Tokens: 9, Time: 7}
-	assert.Equal(t, budget.Limits{Nanos: 3, Tokens: 1, Time: 7}, own.Within(flags))
+	own := price.Limits{Nanos: 5, Tokens: 1}
+	flags := price.Limits{Nanos: 3, Tokens: 9, Time: 7}
+	assert.Equal(t, price.Limits{Nanos: 3, Tokens: 1, Time: 7}, own.Within(flags))
 	assert.Equal(t, own.Within(flags), flags.Within(own))
-	assert.Equal(t, own, own.Within(budget.Limits{}))
-	assert.Equal(t, flags, budget.Limits{}.Within(flags))
+	assert.Equal(t, own, own.Within(price.Limits{}))
+	assert.Equal(t, flags, price.Limits{}.Within(flags))
 	own.Raised = true
-	assert.Equal(t, budget.Limits{Nanos: 5, Tokens: 1, Time: 7, Raised: true}, own.Within(flags))
+	assert.Equal(t, price.Limits{Nanos: 5, Tokens: 1, Time: 7, Raised: true}, own.Within(flags))
 }
 
 func TestOver(t *testing.T) {
-	l := budget.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute}
-	spent := func(nanos, tokens int64, took time.Duration) budget.Spent {
-		return budget.Spent{Amount: price.Amount{Nanos: nanos, Dollars: true, Tokens: price.Tokens{Input: tokens}}, Time: took}
+	l := price.Limits{Nanos: 2_500_000_000, Tokens: 400_000, Time: 30 * time.Minute}
+	spent := func(nanos, tokens int64, took time.Duration) price.Spent {
+		return price.Spent{Amount: price.Amount{Nanos: nanos, Dollars: true, Tokens: price.Tokens{Input: tokens}}, Time: took}
 	}
-	for want, s := range map[string]budget.Spent{
+	for want, s := range map[string]price.Spent{
 		"":                                spent(2_499_999_999, 399_999, 30*time.Minute-1),
 		"it cost 2.50 of 2.50 USD":        spent(2_500_000_000, 400_000, 0),
 		"it cost 2.61 of 2.50 USD":        spent(2_610_000_000, 0, 0),
@@ -95,7 +94,7 @@ func TestOver(t *testing.T) {
 		assert.Equal(t, want, figures)
 		assert.Equal(t, want != "", over)
 	}
-	figures, _ := budget.Limits{Nanos: 50_000_000}.Over(spent(54_000_000, 0, 0))
+	figures, _ := price.Limits{Nanos: 50_000_000}.Over(spent(54_000_000, 0, 0))
 	assert.Equal(t, "it cost 0.054 of 0.05 USD", figures)
 	for want, s := range map[string][2]int64{
 		"0.053333334 of 0.05 USD":    {53_333_334, 50_000_000},
@@ -105,13 +104,13 @@ func TestOver(t *testing.T) {
 		"0.123456789 of 0.12345 USD": {123_456_789, 123_450_000},
 		"1.00001 of 1.00001 USD":     {1_000_010_000, 1_000_010_000},
 	} {
-		assert.Equal(t, want, budget.USD(s[0], s[1]))
+		assert.Equal(t, want, price.USDOf(s[0], s[1]))
 	}
 	unknown := spent(math.MaxInt64, 0, 0)
 	unknown.Dollars = false
 	_, over := l.Over(unknown)
 	assert.False(t, over, "no dollars are known")
-	_, over = budget.Limits{}.Over(spent(math.MaxInt64, math.MaxInt64, math.MaxInt64))
+	_, over = price.Limits{}.Over(spent(math.MaxInt64, math.MaxInt64, math.MaxInt64))
 	assert.False(t, over, "there is no limit")
 }
 
@@ -120,13 +119,13 @@ func FuzzParse(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		l, err := budget.Parse(text)
+		l, err := price.ParseLimits(text)
 		if err != nil {
 			assert.Zero(t, l)
 			return
 		}
-		assert.False(t, l.Nanos < 0 || l.Tokens < 0 || l.Time < 0 || l.Time > budget.MaxTime)
-		again, err := budget.Parse(l.JSON())
+		assert.False(t, l.Nanos < 0 || l.Tokens < 0 || l.Time < 0 || l.Time > price.MaxTime)
+		again, err := price.ParseLimits(l.JSON())
 		require.NoError(t, err)
 		if l.Any() {
 			assert.Equal(t, l, again)
@@ -136,9 +135,9 @@ func FuzzParse(f *testing.F) {
 
 // Whoever sends an entry cannot raise its limits over those of the flags.
 func TestParseSent(t *testing.T) {
-	_, err := budget.ParseSent([]byte(`{"cost_usd":5,"raised":true}`))
+	_, err := price.ParseSentLimits([]byte(`{"cost_usd":5,"raised":true}`))
 	require.ErrorContains(t, err, "dead-letter requeue")
-	l, err := budget.ParseSent([]byte(`{"cost_usd":5}`))
+	l, err := price.ParseSentLimits([]byte(`{"cost_usd":5}`))
 	require.NoError(t, err)
-	assert.Equal(t, budget.Limits{Nanos: 5_000_000_000}, l)
+	assert.Equal(t, price.Limits{Nanos: 5_000_000_000}, l)
 }
