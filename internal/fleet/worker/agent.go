@@ -357,38 +357,4 @@ func (a *Agent) finish() error {
 	return err
 }
 
-// retry is how often something has failed in a row, and when it is due again.
-type retry struct {
-	at    time.Time
-	tries int
-	why   string
-}
-
-func (a *Agent) due(what string) bool { return !time.Now().Before(a.retries[what].at) }
-
-// try notes the result of a repeated attempt, and reports whether it succeeded. It says the first failure in a row.
-func (a *Agent) try(what string, err error) bool {
-	if err == nil {
-		if over[what] != "" && a.retries[what].tries > 0 {
-			a.say(over[what])
-		}
-		delete(a.retries, what)
-		return true
-	}
-	n := a.retries[what].tries + 1
-	if n == 1 && !errors.Is(err, link.ErrNoQuorum) && errors.Is(a.conn.Explain(err), link.ErrNoQuorum) {
-		err = fmt.Errorf("%w (%w)", err, link.ErrNoQuorum)
-	}
-	a.retries[what] = retry{time.Now().Add(backOff(n)), n, err.Error()}
-	if n == 1 {
-		a.say(err.Error())
-	}
-	return false
-}
-
-// over is what is said once something works again that nothing else tells of.
-var over = map[string]string{asking: "messages can be asked for again", showing: "others see again what this agent does"}
-
-func backOff(try int) time.Duration { return min(maxDelay, 100*time.Millisecond<<min(try-1, 10)) }
-
 func (a *Agent) say(sentence string) { a.o.Say(sentence) }

@@ -49,7 +49,7 @@ func (a *Agent) rest() string {
 	if r := a.retries[beginning]; a.due(beginning) {
 		_, sentence := a.facts.Explain()
 		at := time.Now().Add(a.o.Stall << min(r.tries, 3))
-		a.retries[beginning] = retry{at, r.tries + 1, fmt.Sprintf("no session began for %s, so it takes no message until %s, or until it is started anew: %s", words.Took(a.o.Stall), words.Stamp(at), sentence)}
+		a.retries[beginning] = retry{at: at, tries: r.tries + 1, why: fmt.Sprintf("no session began for %s, so it takes no message until %s, or until it is started anew: %s", words.Took(a.o.Stall), words.Stamp(at), sentence)}
 		delete(a.retries, launching) // the next message is another try
 	}
 	return a.retries[beginning].why
