@@ -53,7 +53,7 @@ func (e Entry) expired(now time.Time) bool {
 	return !at.IsZero() && now.After(at)
 }
 
-// Limits returns the envelope's cost limits, in the form that package budget reads, nil for none.
+// Limits returns the envelope's cost limits, in the form that package price reads, nil for none.
 func (e Entry) Limits() json.RawMessage { return e.Metadata[limitsMember] }
 
 // Spent returns what the entry's earlier deliveries cost, as in [Delivery], and how long they were worked on.

@@ -39,7 +39,7 @@ type Message struct {
 }
 
 // ParseMessage reads one line of a batch: a JSON string, or an object with a string `prompt` and, optionally,
-// `id`, `not_before` and `expires_at` (RFC 3339), `limits` (see package budget) and `check` (a name, or a
+// `id`, `not_before` and `expires_at` (RFC 3339), `limits` (see package price) and `check` (a name, or a
 // list of names). Its other members are metadata.
 func ParseMessage(line []byte) (Message, error) {
 	var m Message

@@ -36,7 +36,7 @@ type Event struct {
 	LatencyMS *int64         `json:"latency_ms,omitempty"` // from delivery to answer
 	Until     *time.Time     `json:"until,omitempty"`
 	Check     *inbox.Check   `json:"check,omitempty"`
-	// Fields are what the entry cost so far, over all attempts.
+	// Cost is what the entry cost so far, over all attempts.
 	inbox.Cost
 
 	first int64     // of an outcome: the commit of the entry's first delivery, 0 if unknown

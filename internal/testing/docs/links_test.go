@@ -16,6 +16,7 @@ var (
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 	// goPath is a package that a command of Go names.
 	goPath  = regexp.MustCompile(`\./(?:internal|cmd|orchestrate|inbox|recover)[\w/]*`)
+	goFile  = regexp.MustCompile("`([\\w/]+/\\w+\\.go)`")
 	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
 )
 
@@ -42,13 +43,16 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// What a document has somebody test or run is there.
+// What a document has somebody test, run or read is there.
 func TestPackagesAreThere(t *testing.T) {
 	for _, path := range documents(t) {
 		text, err := os.ReadFile(filepath.Join(root, path))
 		require.NoError(t, err)
 		for _, name := range goPath.FindAllString(string(text), -1) {
 			assert.DirExists(t, filepath.Join(root, name), "%s names it", path)
+		}
+		for _, m := range goFile.FindAllStringSubmatch(string(text), -1) {
+			assert.FileExists(t, filepath.Join(root, m[1]), "%s names it", path)
 		}
 	}
 }
