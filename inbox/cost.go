@@ -89,12 +89,7 @@ func (noAccountant) Record() []byte            { return nil }
 type Books struct{ tx *Tx }
 
 // Account returns the account as of the last commit, nil if it was not written in this directory.
-func (b Books) Account() json.RawMessage {
-	if !b.tx.here && (b.tx.viewing() || !b.tx.box.opts.Adopt) {
-		return nil // what was spent elsewhere counts there
-	}
-	return b.tx.st.Account
-}
+func (b Books) Account() json.RawMessage { return b.tx.st.Account }
 
 // Change makes the next commit ask for [Accountant.Record].
 func (b Books) Change() { b.tx.dirty = true }

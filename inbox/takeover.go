@@ -194,7 +194,6 @@ func (t *Tx) moveForeignAside() error {
 	if t.here { // as it was before this transaction commits, which ties the state to this place
 		return nil
 	}
-	t.st.Account = nil // what was spent elsewhere counts there
 	var moved []string
 	for _, kind := range journal.Ours() {
 		to, err := t.moveAway(kind)

@@ -256,6 +256,9 @@ func (t *Tx) read() (*journal.Loaded, error) {
 		return nil, err
 	}
 	t.canceled, t.here = t.canceledSpans(), t.writtenHere()
+	if !t.here && !t.box.opts.Adopt {
+		t.st.Account = nil // what was spent elsewhere counts there
+	}
 	return l, t.claim()
 }
 

@@ -212,15 +212,7 @@ func TestForgedCosts(t *testing.T) {
 	box := newBox(t, "a\nb\n")
 	deliverAt(t, box, "s", 10)
 	book(t, box, "s", 9, 10, true)
-	elsewhere := filepath.Join(t.TempDir(), "inbox.jsonl")
-	for _, name := range []string{"inbox.jsonl", ".inbox-journal", ".costs.jsonl", ".inbox-offset", ".in-flight", ".responded"} {
-		b, err := os.ReadFile(filepath.Join(box.Dir(), name))
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(elsewhere), name), b, 0o600))
-	}
-	machine.TestOnlyTrustAll = false
-	t.Cleanup(func() { machine.TestOnlyTrustAll = true })
-	forged := open(t, elsewhere)
+	forged := brought(t, box)
 	look := func() {
 		v, err := forged.View()
 		require.NoError(t, err)
@@ -239,7 +231,35 @@ func TestForgedCosts(t *testing.T) {
 	})
 	assert.Contains(t, strings.Join(warnings, "\n"), ".costs.jsonl.foreign")
 	look()
-	assert.FileExists(t, filepath.Join(filepath.Dir(elsewhere), ".costs.jsonl.foreign"))
+	assert.FileExists(t, filepath.Join(forged.Dir(), ".costs.jsonl.foreign"))
+}
+
+// Nor is it believed where a repository brings a state that the first transaction commits at once.
+func TestForgedCostsThatAreCommittedAtOnce(t *testing.T) {
+	box := newBox(t, "a\nb\n")
+	deliverAt(t, box, "s", 10)
+	book(t, box, "s", 9, 10, true)
+	acknowledge(t, box)
+	deliverAt(t, box, "s", 20)
+	require.NoError(t, os.WriteFile(box.Path(), []byte("a\nB\n"), 0o600)) // the entry in flight is no longer there
+	forged := brought(t, box)
+	_, err := forged.MakeGood(t.Context())
+	require.NoError(t, err)
+	assert.Equal(t, account.Account{}, charged(t, forged))
+}
+
+// brought returns a copy of the inbox and its state, as a repository brings them.
+func brought(t *testing.T, box *inbox.Inbox) *inbox.Inbox {
+	t.Helper()
+	to := t.TempDir()
+	for _, name := range []string{"inbox.jsonl", ".inbox-journal", ".costs.jsonl", ".inbox-offset", ".in-flight", ".responded"} {
+		b, err := os.ReadFile(filepath.Join(box.Dir(), name))
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(to, name), b, 0o600))
+	}
+	machine.TestOnlyTrustAll = false
+	t.Cleanup(func() { machine.TestOnlyTrustAll = true })
+	return open(t, filepath.Join(to, "inbox.jsonl"))
 }
 
 // Rotating the file, or lines of others in it, affects only the lines and no sums.
