@@ -48,7 +48,6 @@ func (t *Tx) Cancel(entryID string, start int64) (Letter, error) {
 		return Letter{}, err
 	}
 	e.Start, e.End = l.start, l.end
-	t.resume(&e)
 	return t.deadLetter(t.unread(e, ReasonCanceled)), nil
 }
 

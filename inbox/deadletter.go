@@ -127,6 +127,7 @@ func (t *Tx) setAsideUnread(e Entry, reason Reason, rawFile string, failure *Fai
 
 // unread returns the dead letter of an entry from the queue. If it was put off before, that counts.
 func (t *Tx) unread(e Entry, reason Reason) DeadLetter {
+	t.resume(&e)
 	d := e.delivery()
 	d.Attempt = max(0, d.Attempt-1)
 	t.forgetEarlier(e.EntryID)

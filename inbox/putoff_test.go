@@ -89,6 +89,25 @@ func TestSetAsideAfterItWasPutOff(t *testing.T) {
 	}
 }
 
+func TestDeliveryDiedAfterItWasPutOff(t *testing.T) {
+	line := strings.Repeat("x", 3<<19) + "\n"
+	now := clockOf(t, newBox(t, line))
+	deliver(t, now.box)
+	in(t, now.box, func(tx *inbox.Tx) { require.NoError(t, tx.PutOff("not now", noon.Add(time.Hour))) })
+	now.set(noon.Add(time.Hour))
+	require.NoError(t, now.box.Promote(t.Context()))
+	end := len(read(t, now.box.Path()))
+	write(t, beside(now.box, ".inbox-tries"), fmt.Sprintf("0 %d %d 3\n", end-len(line), end))
+	in(t, now.box, func(tx *inbox.Tx) {
+		_, err := tx.Next(inbox.Mark{})
+		require.ErrorIs(t, err, inbox.ErrEmpty)
+	})
+	letters := deadLetters(t, now.box)
+	require.Len(t, letters, 1)
+	assert.Equal(t, inbox.ReasonDied, letters[0].Reason)
+	assert.Equal(t, 1, letters[0].Attempts)
+}
+
 // An entry in flight survives a replaced inbox, even if it is then put off.
 func TestPutOffOfADetachedEntry(t *testing.T) {
 	now := clockOf(t, newBox(t, "one\n"))

@@ -147,10 +147,7 @@ func (t *Tx) PutOff(reason string, until time.Time) error {
 	if !until.After(t.box.utcNow()) || d.TextFile != "" {
 		return t.GiveBack(reason, true)
 	}
-	was := earlier{
-		EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.First(),
-		Spent: d.Spent, Took: d.Took + t.worked,
-	}
+	was := earlier{EntryID: d.EntryID, Attempts: d.Attempt, FirstSeq: d.First(), Spent: d.Spent, Took: d.Took + t.worked}
 	var line flat.Object // the entry's own line, byte for byte, and the time of its return
 	line.Text(idMember, d.ID())
 	line.Time(notBeforeMember, until)
@@ -189,18 +186,22 @@ func parsePutOff(l []byte, m *flat.Members) (s Scheduled, ok bool) {
 
 // noteEarlier keeps the earlier deliveries of an entry that returns to the queue.
 func (t *Tx) noteEarlier(was *earlier) {
-	all := slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == was.EntryID })
-	t.st.PutOff = encodedLast(t, append(all, *was), maxEarlier)
+	t.forgetEarlier(was.EntryID)
+	t.st.PutOff = encodedLast(t, append(kept[[]earlier](t.st.PutOff), *was), maxEarlier)
 }
 
-func (t *Tx) earlier() []earlier { return kept[[]earlier](t.st.PutOff) }
+// earlier returns what is kept of an entry. Most lines that are looked up were never put off, and cost no decoding.
+func (t *Tx) earlier(entryID string) (of []earlier) {
+	if bytes.Contains(t.st.PutOff, []byte(entryID)) {
+		of = slices.DeleteFunc(kept[[]earlier](t.st.PutOff), func(e earlier) bool { return e.EntryID != entryID })
+	}
+	return of
+}
 
 // resume gives an entry from the queue its earlier deliveries.
 func (t *Tx) resume(e *Entry) {
-	for _, was := range t.earlier() {
-		if was.EntryID == e.EntryID {
-			was.resume(e)
-		}
+	for _, was := range t.earlier(e.EntryID) {
+		was.resume(e)
 	}
 }
 
@@ -208,10 +209,10 @@ func (was *earlier) resume(e *Entry) {
 	e.Attempt, e.firstSeq, e.spent, e.took = was.Attempts+1, was.FirstSeq, was.Spent, max(0, was.Took)
 }
 
-// forgetEarlier drops the earlier deliveries of an entry that is delivered now.
+// forgetEarlier drops the earlier deliveries of an entry that is delivered or settled now.
 func (t *Tx) forgetEarlier(entryID string) {
-	if len(t.st.PutOff) > 0 {
-		all := slices.DeleteFunc(t.earlier(), func(e earlier) bool { return e.EntryID == entryID })
+	if len(t.earlier(entryID)) > 0 {
+		all := slices.DeleteFunc(kept[[]earlier](t.st.PutOff), func(e earlier) bool { return e.EntryID == entryID })
 		t.st.PutOff = encodedLast(t, all, maxEarlier)
 	}
 }
