@@ -43,7 +43,7 @@ func (t *Tx) Deliver(e Entry, to Recipient) (*Delivery, error) {
 	t.accountant.Enter(d)
 	t.st.Handed = false
 	t.count(func(n *Totals) { n.Delivered++ })
-	return d, nil
+	return t.inFlight, nil
 }
 
 // Acknowledge settles the entry in flight as answered: it leaves a [Result], and the cursor moves past the entry.

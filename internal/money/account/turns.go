@@ -169,6 +169,25 @@ func (m *Money) Enter(d *inbox.Delivery) {
 		EntryID: d.EntryID, ID: strings.ToValidUTF8(id[:min(len(id), maxName)], ""), Start: d.StartOffset,
 		FirstSeq: d.First(), DeliveredSeq: d.DeliveredSeq, Attempt: d.Attempt,
 	}})
+	if d.FirstSeq > 0 {
+		m.catchUp(d)
+	}
+}
+
+// catchUp gives an entry what was charged to it while it was put off: only the lines tell.
+func (m *Money) catchUp(d *inbox.Delivery) {
+	var sum price.Amount
+	_ = m.books.Last(func(line []byte) { // where they cannot be read, what is known counts
+		if flat.Value(line).Get("entry_id").Text() != d.EntryID {
+			return // the file may have many lines
+		}
+		if l, err := price.ParseLine(line); err == nil && chargedTo(l.Charged, d) {
+			sum = sum.Plus(l.Amount)
+		}
+	})
+	if sum.ClientNanos = 0; sum.Requests > Amount(d.Spent).Requests {
+		m.books.SetSpent(d, sum.Short())
+	}
 }
 
 // promptSize is the length of a prompt's id, a UUID. In the account, words of earlier releases may be in its place: they

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -260,6 +261,28 @@ func brought(t *testing.T, box *inbox.Inbox) *inbox.Inbox {
 	machine.TestOnlyTrustAll = false
 	t.Cleanup(func() { machine.TestOnlyTrustAll = true })
 	return open(t, filepath.Join(to, "inbox.jsonl"))
+}
+
+// What a turn has cost is charged once the next one has begun. By then its entry may have been put off.
+func TestWhatWasChargedToAnEntryThatWasPutOff(t *testing.T) {
+	now := noon
+	box, err := inbox.Open(newBox(t, "a\n").Path(), inbox.Options{Now: func() time.Time { return now }})
+	require.NoError(t, err)
+	deliverAt(t, box, "s", 10)
+	in(t, box, func(tx *inbox.Tx) {
+		account.Of(tx).Position("s", "/t", 20, true)
+		require.NoError(t, tx.PutOff("later", noon.Add(time.Hour)))
+	})
+	book(t, box, "s", 1, 10, false) // before the entry
+	book(t, box, "s", 9, 20, false)
+	now = noon.Add(time.Hour)
+	deliverAt(t, box, "s", 30)
+	in(t, box, func(tx *inbox.Tx) {
+		assert.EqualValues(t, 9, account.Of(tx).Spending().Entry.Nanos)
+		require.NoError(t, tx.GiveBack("", true))
+	})
+	deliverAt(t, box, "s", 40)
+	in(t, box, func(tx *inbox.Tx) { assert.EqualValues(t, 9, account.Of(tx).Spending().Entry.Nanos, "nothing twice") })
 }
 
 // Rotating the file, or lines of others in it, affects only the lines and no sums.
