@@ -231,18 +231,19 @@ func Within(ctx context.Context, nc *nats.Conn, patience time.Duration) (context
 	ctx, end := context.WithCancelCause(ctx)
 	lost := nc.StatusChanged(nats.RECONNECTING, nats.CLOSED)
 	context.AfterFunc(ctx, func() { nc.RemoveStatusListener(lost) })
-	go func() {
-		if _, isLost := <-lost; isLost {
-			end(nats.ErrDisconnected)
-		}
-	}()
-	return unbroken{ctx}, func() { end(nil); cancel() }
+	go func() { <-lost; end(nats.ErrDisconnected) }() // lost is also closed, when that changes nothing any more
+	return breakable{ctx}, cancel
 }
 
-// unbroken is a context whose error is the cause of its end.
-type unbroken struct{ context.Context }
+// breakable is a context whose error says that a break of the connection has ended it.
+type breakable struct{ context.Context }
 
-func (u unbroken) Err() error { return context.Cause(u.Context) }
+func (b breakable) Err() error {
+	if errors.Is(context.Cause(b.Context), nats.ErrDisconnected) {
+		return nats.ErrDisconnected
+	}
+	return b.Context.Err()
+}
 
 // Connected reports whether the server is reachable. It does not ask the library, which holds its lock while it dials.
 func (c *Conn) Connected() bool { return c.awaySince.Load() == nil }

@@ -281,6 +281,30 @@ func TestAServerThatAnswersNothingIsLeft(t *testing.T) {
 	assert.True(t, c.NATS.IsConnected(), "another one says the same")
 }
 
+// Only a break of the connection changes how a request ends: who asks whether its time was over is told so, also if the
+// caller of it all has set that time.
+func TestWithin(t *testing.T) {
+	s := fleet.Start(t)
+	p := fleet.NewProxy(t, s.Address())
+	c := connect(t, &Flags{Server: p.URL()}, Options{})
+	timed, stop := context.WithTimeoutCause(fleet.Context(t), 0, errors.New("the time is over"))
+	defer stop()
+	late, end := Within(timed, c.NATS, time.Hour)
+	defer end()
+	<-late.Done()
+	require.ErrorIs(t, late.Err(), context.DeadlineExceeded)
+
+	ended, end := Within(fleet.Context(t), c.NATS, time.Hour)
+	end()
+	require.ErrorIs(t, ended.Err(), context.Canceled)
+
+	broken, end := Within(fleet.Context(t), c.NATS, time.Hour)
+	defer end()
+	p.Cut()
+	<-broken.Done()
+	require.ErrorIs(t, broken.Err(), nats.ErrDisconnected)
+}
+
 func TestDelay(t *testing.T) {
 	for tries := range 100 {
 		d := delay(tries)
