@@ -37,3 +37,18 @@ func TestAnOldRefusalExplainsNothing(t *testing.T) {
 	assert.Contains(t, a.retries[asking].why, context.DeadlineExceeded.Error())
 	assert.NotContains(t, a.retries[asking].why, "the role of this user")
 }
+
+// While the library dials, whoever asks it anything waits for that. An agent without a server still has its inbox to see to.
+func TestTheLibraryIsNotAskedWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	p := fleet.NewProxy(t, fleet.Start(t).Address())
+	c, err := link.Connect(fleet.Context(t), &link.Flags{Server: p.URL()}, link.Options{})
+	require.NoError(t, err)
+	t.Cleanup(c.NATS.Close)
+	p.Cut()
+	require.Eventually(t, func() bool { return !c.Connected() }, 5*time.Minute, time.Millisecond)
+	c.NATS = nil
+	a := &Agent{conn: c}
+	a.putPresence(fleet.Context(t), false)
+	assert.NotZero(t, a.told.at)
+}

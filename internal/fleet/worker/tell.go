@@ -42,16 +42,15 @@ type telling struct {
 // putPresence puts the agent's presence when it has changed, and every third of AckWait. last puts it in any case.
 func (a *Agent) putPresence(ctx context.Context, last bool) {
 	now := time.Now()
-	p := a.presence()
-	changed := !reflect.DeepEqual(p, a.told.said)
-	old, over := now.Sub(a.told.at), a.conn.NATS.Stats().Reconnects
 	a.told.next = time.Time{}
-	switch {
-	case !a.conn.Connected():
+	if !a.conn.Connected() { // the library, which holds its lock while it dials, is not asked either
 		a.told.at = now // nothing is due
 		return
+	}
+	p, over, old := a.presence(), a.conn.NATS.Stats().Reconnects, now.Sub(a.told.at)
+	switch {
 	case over != a.told.over: // before this agent takes a message: others may have thought it away
-	case !last && !changed && old < a.every():
+	case !last && old < a.every() && reflect.DeepEqual(p, a.told.said):
 		return
 	case !last && old < tellApart:
 		a.told.next = a.told.at.Add(tellApart)
