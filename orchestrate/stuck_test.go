@@ -340,3 +340,17 @@ func TestARunThatGoesOnIsSeenEverywhere(t *testing.T) {
 	assert.Equal(t, "run asleep", look.JSON("status").State)
 	assert.Empty(t, look.Unseen("r1", "asleep", `has been asleep since 20.*, and goes on at 2100-01-01 \d`))
 }
+
+// That the end of a run drains its inbox is told by the hook that makes the run's last step.
+func TestTheEndOfARunIsTold(t *testing.T) {
+	r := newRunRig(t, `export async function process(inputs, ctx) { return await ctx.task(agent, {q:'a'}); }`)
+	told := filepath.Join(r.dir, "told")
+	tell := []string{"--notify-drained", "--notify", "cat >> " + told}
+	out, err := r.heartbeat(append([]string{"notify", "--inbox", r.inbox}, tell...)...)
+	require.NoError(t, err, out)
+	r.drive(tell...)
+	require.Eventually(t, func() bool {
+		text, _ := os.ReadFile(told)
+		return strings.Contains(string(text), `"what":"drained"`)
+	}, 5*time.Minute, 10*time.Millisecond)
+}

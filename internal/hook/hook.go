@@ -99,8 +99,7 @@ func (h *hook) end(tx *inbox.Tx) error {
 	// A person is told once the transaction is committed and the decision is printed. What a killed hook did not tell is
 	// told at the next session's start, or by the next hook that finds dead letters newer than .notified.json.
 	begins := h.input != nil && h.input.Event == claude.EventSessionStart
-	if h.Notify.Command != "" && (tx.NeedsPerson() || begins || h.notifier.drained && h.Notify.Drained || h.lettersUntold()) {
-		h.notifier.drained = false
+	if h.Notify.Command != "" && (tx.NeedsPerson() || begins || h.lettersUntold()) {
 		h.startNotifier()
 	}
 	return err
@@ -160,8 +159,7 @@ func (v *voice) complainOnce(err error) bool {
 
 // notifier starts the process that tells a person. It remembers only what this hook has done so far.
 type notifier struct {
-	drained bool   // this Stop settled an entry and found nothing more
-	asked   string // the effects of runs that the last process was started for
+	asked string // the effects of runs that the last process was started for
 }
 
 // lettersUntold compares two file times and reads nothing, because it is called at each turn.

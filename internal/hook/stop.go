@@ -108,6 +108,9 @@ func (h *hook) poll(ctx context.Context, decide decision, step func(Runs, contex
 		case o == torn:
 			still, err = h.box.AwaitStill(ctx, time.Duration(h.Settle))
 		default:
+			if o == empty && h.settled != nil && h.Notify.Drained { // not before the step, which may be a run's last
+				h.startNotifier()
+			}
 			return o, nil
 		}
 		err = cmp.Or(err, context.Cause(ctx))
@@ -141,7 +144,6 @@ func (h *hook) transact(ctx context.Context, still inbox.Mark, decide decision) 
 		}
 		err = tx.Commit()
 	}
-	h.notifier.drained = err == nil && o == empty && h.settled != nil
 	switch {
 	case errors.Is(err, inbox.ErrUnfollowed):
 		err = h.takeBack(tx, err)
