@@ -19,7 +19,7 @@ func (t *Tail) Write(b []byte) (int, error) {
 	defer t.mu.Unlock()
 	t.written += len(b)
 	t.kept = append(t.kept, b[max(0, len(b)-t.Most):]...)
-	if over := len(t.kept) - t.Most; over > t.Most { // rarely, so that a flood costs few copies
+	if over := len(t.kept) - t.Most; over > t.Most/4 { // rarely, so that a flood costs few copies
 		t.kept = append(t.kept[:0], t.kept[over:]...)
 	}
 	return len(b), nil

@@ -2,6 +2,7 @@ package words_test
 
 import (
 	"io"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -23,6 +24,22 @@ func TestTail(t *testing.T) {
 	assert.Equal(t, strings.Repeat("x", 37)+"end", all.String())
 	_, written := all.Kept()
 	assert.Equal(t, 2003, written)
+}
+
+// A flood takes little more memory than what is kept of it.
+func TestTailOfAFlood(t *testing.T) {
+	const most, chunk = 8 << 20, 32 << 10
+	all, text := words.Tail{Most: most}, make([]byte, chunk)
+	var before, after runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	for range 4 * most / chunk {
+		_, _ = all.Write(text)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.HeapAlloc-before.HeapAlloc, uint64(2*most))
+	runtime.KeepAlive(&all)
 }
 
 func TestHead(t *testing.T) {
