@@ -12,6 +12,9 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"heartbeat/internal/fleet/link"
+	"heartbeat/internal/fleet/message"
+	"heartbeat/internal/fleet/setup"
+	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/testing/fleet"
 )
 
@@ -51,4 +54,36 @@ func TestTheLibraryIsNotAskedWhileTheServerIsAway(t *testing.T) {
 	a := &Agent{conn: c}
 	a.putPresence(fleet.Context(t), false)
 	assert.NotZero(t, a.told.at)
+}
+
+// A break of the connection that cuts off a request is told by the connection, which may come to that only later. What
+// keeps a message from being kept after that is said.
+func TestABreakIsNotSaidOfEachMessage(t *testing.T) {
+	t.Parallel()
+	ctx, s := fleet.Context(t), fleet.Start(t)
+	p := fleet.NewProxy(t, s.Address())
+	nc, js := fleet.Connect(t, p.URL())
+	plan, err := setup.Make(ctx, js, &setup.Wanted{
+		Stream: "WORK", Subjects: []string{"work.>"}, MaxDeliver: 5, AckWait: time.Minute, Duplicates: time.Minute, Replicas: 1,
+	})
+	require.NoError(t, err)
+	require.NoError(t, plan.Apply(ctx))
+	var said []string
+	a := &Agent{o: Options{Say: func(sentence string) { said = append(said, sentence) }}, conn: &link.Conn{}} // it knows of no break
+	a.up, err = upstream.Open(ctx, js, "WORK")
+	require.NoError(t, err)
+	c := upstream.Claim{Message: message.Message{ID: "a", Ack: "$JS.ACK.WORK.gone.1.1.1.1750000000000000000.0"}}
+
+	p.HalfOpen()
+	kept := make(chan keeping)
+	go func() { kept <- a.keepOne(ctx, c, keeping{}) }()
+	require.Eventually(t, func() bool { return p.Missed() > 0 }, 5*time.Minute, time.Millisecond)
+	p.Heal()
+	last := <-kept
+	assert.Empty(t, said)
+
+	require.Eventually(t, nc.IsConnected, 5*time.Minute, time.Millisecond)
+	_ = a.keepOne(ctx, c, last)
+	require.Len(t, said, 1)
+	assert.Contains(t, said[0], "its consumer does not answer")
 }

@@ -84,8 +84,7 @@ func (a *Agent) takeBack(ctx context.Context, c *upstream.Claim, delay time.Dura
 		if err := a.transact(ctx, waits); err != nil { // after whatever has begun
 			return false, err
 		}
-		until := time.Now().Add(delay).UTC()
-		c.GivingBack, c.Used = &until, w != nil && w.Attempt > 1
+		c.GivingBack, c.Used = new(time.Now().Add(delay).UTC()), w != nil && w.Attempt > 1
 		if err := a.ledger.Update(c.Entry, func(kept *upstream.Claim) { kept.GivingBack, kept.Used = c.GivingBack, c.Used }); err != nil {
 			return false, err
 		}

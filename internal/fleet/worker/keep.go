@@ -2,10 +2,13 @@ package worker
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/nats-io/nats.go"
 
 	"heartbeat/internal/fleet/upstream"
 	"heartbeat/internal/see"
@@ -83,10 +86,10 @@ func (a *Agent) keepAll(ctx context.Context, before map[string]keeping, begun ti
 // keepOne keeps a message. One that was not kept for an AckWait may be with another agent, so it wakes the loop.
 func (a *Agent) keepOne(ctx context.Context, c upstream.Claim, last keeping) keeping {
 	if err := a.up.Keep(ctx, c); err != nil {
-		if ctx.Err() == nil && !last.lost && a.conn.Connected() {
+		if ctx.Err() == nil && !last.lost && a.conn.Connected() && !errors.Is(err, nats.ErrDisconnected) {
 			a.say(err.Error())
+			last.lost = true
 		}
-		last.lost = true
 		return last
 	}
 	now := wallClock()

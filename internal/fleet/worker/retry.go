@@ -20,9 +20,8 @@ type retry struct {
 
 func (a *Agent) due(what string) bool { return !time.Now().Before(a.retries[what].at) }
 
-// try notes the result of a repeated attempt, and reports whether it succeeded. It says the first failure in a row, and
-// a lost quorum once it is known: servers notice only after a while that they are too few. What the end of a connection
-// cut off says nothing, since the connection does, and the next try counts as the first.
+// try notes the result of a repeated attempt, and reports whether it succeeded. It says the first failure in a row, and a
+// lost quorum once servers notice that they are too few. The connection tells of what its end cut off.
 func (a *Agent) try(what string, err error) bool {
 	r := a.retries[what]
 	switch {
@@ -38,8 +37,7 @@ func (a *Agent) try(what string, err error) bool {
 		return false
 	}
 	r.tries++
-	isNews := r.tries == 1
-	asks := r.tries&(r.tries-1) == 0
+	isNews, asks := r.tries == 1, r.tries&(r.tries-1) == 0
 	if !r.noQuorum && asks && !errors.Is(err, link.ErrNoQuorum) && errors.Is(a.conn.Explain(err), link.ErrNoQuorum) {
 		err = fmt.Errorf("%w (%w)", err, link.ErrNoQuorum)
 	}
