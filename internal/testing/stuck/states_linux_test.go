@@ -113,8 +113,8 @@ func ofTheModel() []state {
 			launcher: {Kind: "paused", State: "paused", Says: "authentication_failed"}, host: {Kind: "paused", State: "paused", Says: "authentication_failed"},
 			timer: {Kind: "paused", State: "paused", Says: "authentication_failed"},
 		}, "--on-orphan", "retry")("login expired"),
-		woken("rate limit, woken", "rate_limit: API Error: Request rejected (429), try again in 2 hours", backsOff("rate_limit.*429.*handed over")),
-		woken("network gone, woken", "unknown: API Error: Unable to connect to API (ConnectionRefused)", backsOff("ConnectionRefused.*handed over")),
+		woken("rate limit, woken", "rate_limit: API Error: Request rejected (429), try again in 2 hours", backsOff("rate_limit.*429.*takes what is next within moments")),
+		woken("network gone, woken", "unknown: API Error: Unable to connect to API (ConnectionRefused)", backsOff("ConnectionRefused.*takes what is next within moments")),
 		woken("login expired, woken", "authentication_failed: API Error: 401 OAuth token has expired", Seen{Kind: "paused", State: "paused", Says: "authentication_failed"}),
 		{
 			"day's limit reached", all(Seen{Kind: "day-over-limit", State: "paused", Says: "day"}, hook, launcher, timer),
