@@ -128,7 +128,7 @@ func (f Facts) nothing() (State, string) {
 	case len(f.Runs) > 0:
 		r := f.Runs[0]
 		sentence := "nothing is queued: " + r.Stands(f.Inbox)
-		if more := len(f.Runs) - 1; more > 0 {
+		if more := len(f.Runs) - 1; more > 0 && runStates[r.State] != Stuck { // that sentence is long enough
 			sentence += fmt.Sprintf("; %d more: see heartbeat run status", more)
 		}
 		return runStates[r.State], sentence + f.idle()
