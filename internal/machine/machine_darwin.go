@@ -110,14 +110,8 @@ func PIDNamespace() string { return "" }
 
 func severalBoots() bool { return false }
 
-// Locks is a snapshot of the held locks.
-type Locks struct{}
-
-// ReadLocks returns none: macOS does not show who holds a lock.
-func ReadLocks() Locks { return Locks{} }
-
-// Holder returns 0.
-func (Locks) Holder(string) int { return 0 }
+// LockHolder returns 0: macOS does not show who holds a lock.
+func LockHolder(string) int { return 0 }
 
 // HasOpen returns true: macOS does not show a process's open files.
 func HasOpen(int, string) (open, known bool) { return true, false }

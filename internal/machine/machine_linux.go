@@ -179,25 +179,17 @@ var PIDNamespace = sync.OnceValue(func() string {
 	return name
 })
 
-// Locks is a snapshot of the held locks.
-type Locks struct{ list []byte }
-
-// ReadLocks returns the locks held now, to ask about many files. It reads proc_locks(5) and tries no lock.
-func ReadLocks() Locks {
+// LockHolder returns the pid of the process that holds a flock(2) on the file, -1 if the holder has no pid in this
+// namespace, and 0 if nobody holds it. It reads proc_locks(5) and tries no lock.
+func LockHolder(path string) int {
 	list, _ := os.ReadFile("/proc/locks") // if unreadable, no holder is known
-	return Locks{list}
-}
-
-// Holder returns the pid of the process that held a flock(2) on the file, -1 if the holder has no
-// pid in this namespace, and 0 if nobody held it.
-func (l Locks) Holder(path string) int {
 	var st unix.Stat_t
-	if len(l.list) == 0 || unix.Lstat(path, &st) != nil {
+	if len(list) == 0 || unix.Lstat(path, &st) != nil {
 		return 0
 	}
 	device, odd := deviceOf(path, st.Dev)
 	file := fmt.Appendf(nil, "%02x:%02x:%d", unix.Major(device), unix.Minor(device), st.Ino)
-	for line := range bytes.Lines(l.list) {
+	for line := range bytes.Lines(list) {
 		f := bytes.Fields(line) // 1: FLOCK ADVISORY WRITE 708 08:01:131074 0 EOF
 		if len(f) < 6 || !bytes.Equal(f[1], []byte("FLOCK")) || !bytes.Equal(f[5], file) {
 			continue

@@ -40,9 +40,6 @@ func clock(id int32) int64 {
 	return ts.Nano()
 }
 
-// LockHolder is [Locks.Holder] on a fresh snapshot.
-func LockHolder(path string) int { return ReadLocks().Holder(path) }
-
 // Life is whether a process lives.
 type Life int
 
