@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -26,15 +27,15 @@ type Family struct {
 	ends       chan time.Duration
 	gone, over chan struct{}
 	children   chan os.Signal // a child may have died
+	status     atomic.Uint32  // the leader's
 
 	mu      sync.Mutex // while somebody looks, or a guardian is posted
 	guard   int        // the pid of this process's guardian, 0 for none, and after its death
 	crowded bool       // children that are not the family's may run on
 
 	// What follows belongs to the goroutine that watches, and to others once over is closed.
-	strangers map[int]bool       // they and their descendants are not the family's
-	status    syscall.WaitStatus // the leader's
-	dead      bool               // the leader
+	strangers map[int]bool // they and their descendants are not the family's
+	dead      bool         // the leader
 	killing   bool
 	asked     map[int]bool // each process gets SIGTERM once
 	killed    map[int]bool // after the leader's end
@@ -70,7 +71,9 @@ func Start(path string, command []string, attr *syscall.ProcAttr, grace time.Dur
 		pid, err := syscall.ForkExec(path, command, attr)
 		f.Leader = pid
 		if started <- err; err == nil {
-			f.watch()
+			if f.watch(); !f.dead {
+				f.bury()
+			}
 		}
 	}()
 	return f, <-started
@@ -103,7 +106,7 @@ func (f *Family) End(grace time.Duration) {
 func (f *Family) Gone() <-chan struct{} { return f.gone }
 
 // Status is how the leader ended.
-func (f *Family) Status() syscall.WaitStatus { return f.status }
+func (f *Family) Status() syscall.WaitStatus { return syscall.WaitStatus(f.status.Load()) }
 
 // Over is closed once nobody is left, or [Family.Stuck] are.
 func (f *Family) Over() <-chan struct{} { return f.over }
@@ -159,6 +162,16 @@ func (f *Family) watch() {
 	}
 }
 
+// bury waits for a leader that could not be killed in time: the kernel may let it go later.
+func (f *Family) bury() {
+	var status syscall.WaitStatus
+	for err := error(syscall.EINTR); err == syscall.EINTR; {
+		_, err = syscall.Wait4(f.Leader, &status, 0, nil)
+	}
+	f.status.Store(uint32(status))
+	close(f.gone)
+}
+
 // look reaps the dead, and asks or kills the others if it is time to.
 func (f *Family) look() (alone, over bool) {
 	f.mu.Lock()
@@ -196,7 +209,8 @@ func (f *Family) reap() (none bool) {
 		case err != nil || pid == 0:
 			return err != nil
 		case pid == f.Leader:
-			f.dead, f.status = true, status
+			f.dead = true
+			f.status.Store(uint32(status))
 		case pid == f.guard:
 			f.guard = 0
 		}

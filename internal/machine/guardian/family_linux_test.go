@@ -1,14 +1,19 @@
 package guardian
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"os"
+	"os/exec"
+	"runtime"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"heartbeat/internal/machine"
 )
@@ -92,4 +97,55 @@ func TestFamilyGetsAGuardian(t *testing.T) {
 	<-f.Over()
 	assert.Equal(t, syscall.SIGTERM, f.Status().Signal())
 	assert.NotContains(t, f.asked, guard)
+}
+
+// A leader that the kernel keeps from dying is given up, and its end is told when it comes: a host waits for that.
+func TestFamilyIsGivenUp(t *testing.T) {
+	tracer := exec.Command(os.Args[0], "-test.run=^TestTracer$")
+	tracer.Env = append(os.Environ(), "TRACER=1")
+	in, err := tracer.StdinPipe()
+	require.NoError(t, err)
+	out, err := tracer.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, tracer.Start())
+	defer func() { _ = tracer.Wait() }() // ended by the end of its input
+	defer func() { _ = in.Close() }()    // it may be closed
+
+	f := family(t, "echo; sleep 1000", time.Hour, 0)
+	_, err = fmt.Fprintln(in, f.Leader)
+	require.NoError(t, err)
+	said, err := bufio.NewReader(out).ReadString('\n')
+	require.NoError(t, err)
+	f.End(0)
+	<-f.Over()
+	if said != "traced\n" {
+		t.Skipf("nobody may trace here: %s", said)
+	}
+	_, stuck := f.Stuck()
+	assert.True(t, stuck)
+	select {
+	case <-f.Gone():
+		assert.Fail(t, "it is not gone")
+	default:
+	}
+	require.NoError(t, in.Close())
+	<-f.Gone()
+	assert.Equal(t, syscall.SIGKILL, f.Status().Signal())
+}
+
+// TestTracer is a process for [TestFamilyIsGivenUp]: whom it traces, nobody else can reap.
+func TestTracer(t *testing.T) {
+	if os.Getenv("TRACER") == "" {
+		t.Skip("it is no test of its own")
+	}
+	runtime.LockOSThread()
+	var pid int
+	_, err := fmt.Scanln(&pid)
+	require.NoError(t, err)
+	if err := unix.PtraceSeize(pid); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println("traced")
+	_, _ = fmt.Scanln() // its end
 }
