@@ -29,9 +29,8 @@ type Family struct {
 	children   chan os.Signal // a child may have died
 	status     atomic.Uint32  // the leader's
 
-	mu      sync.Mutex // while somebody looks, or a guardian is posted
-	guard   int        // the pid of this process's guardian, 0 for none, and after its death
-	crowded bool       // children that are not the family's may run on
+	mu    sync.Mutex // while somebody looks, or a guardian is posted
+	guard int        // the pid of this process's guardian, 0 for none, and after its death
 
 	// What follows belongs to the goroutine that watches, and to others once over is closed.
 	strangers map[int]bool // they and their descendants are not the family's
@@ -63,7 +62,6 @@ func Start(path string, command []string, attr *syscall.ProcAttr, grace time.Dur
 			f.strangers[p.PID] = true
 		}
 	}
-	f.crowded = len(f.strangers) > 0
 	DiesWithParent(attr.Sys)
 	started := make(chan error)
 	go func() {
@@ -86,9 +84,6 @@ func (f *Family) Guard(mark string, tty *Terminal, then Then) (*Guardian, error)
 	g, err := Post(mark, tty, then)
 	if err != nil {
 		return nil, err
-	}
-	if _, err := childrenOf(strconv.Itoa(os.Getpid())); errors.Is(err, fs.ErrNotExist) {
-		f.crowded = true // this kernel has no list of children, so nobody knows whether there are others
 	}
 	f.guard = g.PID
 	return g, nil
@@ -195,8 +190,10 @@ func (f *Family) look() (alone, over bool) {
 			_ = Send(p, syscall.SIGTERM) // likewise
 		}
 	}
-	// A child that has just died must still be reaped, unless strangers run on.
-	return alone, f.dead && len(f.left) == 0 && (alone || f.crowded)
+	_, err := childrenOf(strconv.Itoa(os.Getpid())) // a kernel without lists of children cannot tell who is beside a guardian
+	crowded := len(f.strangers) > 0 || f.guard != 0 && errors.Is(err, fs.ErrNotExist)
+	// A child that has just died must still be reaped, unless others may run on.
+	return alone, f.dead && len(f.left) == 0 && (alone || crowded)
 }
 
 // reap reaps the children that have ended, and reports whether none is left.
