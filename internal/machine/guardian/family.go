@@ -82,11 +82,10 @@ func (f *Family) Guard(mark string, tty *Terminal, then Then) (*Guardian, error)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	g, err := Post(mark, tty, then)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		f.guard = g.PID
 	}
-	f.guard = g.PID
-	return g, nil
+	return g, err
 }
 
 // End asks the leader's group to end, and kills the whole family after grace. A second call can only shorten the time.
@@ -177,7 +176,9 @@ func (f *Family) look() (alone, over bool) {
 	case !f.dead && !f.killing:
 		return alone, false
 	}
-	f.left = f.list()
+	if f.left = f.list(); len(f.left) == 0 {
+		alone = f.alone(f.reap()) // who has died meanwhile: beside strangers nobody looks again
+	}
 	for _, p := range f.left {
 		switch {
 		case f.killing:
@@ -192,8 +193,7 @@ func (f *Family) look() (alone, over bool) {
 	}
 	_, err := childrenOf(strconv.Itoa(os.Getpid())) // a kernel without lists of children cannot tell who is beside a guardian
 	crowded := len(f.strangers) > 0 || f.guard != 0 && errors.Is(err, fs.ErrNotExist)
-	// A child that has just died must still be reaped, unless others may run on.
-	return alone, f.dead && len(f.left) == 0 && (alone || crowded)
+	return alone, f.dead && len(f.left) == 0 && (alone || crowded) // the list may miss what forks meanwhile
 }
 
 // reap reaps the children that have ended, and reports whether none is left.

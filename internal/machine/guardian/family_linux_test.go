@@ -63,6 +63,8 @@ func TestFamilyIsOver(t *testing.T) {
 		assert.Zero(t, f.Killed(), name)
 		_, stuck := f.Stuck()
 		assert.False(t, stuck, name)
+		unreaped, _ := syscall.Wait4(-1, nil, syscall.WNOHANG, nil)
+		assert.LessOrEqual(t, unreaped, 0, name)
 	}
 }
 
