@@ -187,6 +187,16 @@ func TestTheServerRestartsAfterEachStep(t *testing.T) {
 	})
 }
 
+// throughProxy is a world with a claim for tell, whose agent reaches the server through a proxy.
+func throughProxy(t *testing.T, tell telling) (w *world, c Claim, p *fleet.Proxy, u *Upstream) {
+	s := fleet.Start(t)
+	w = newWorld(t, s)
+	c = tell.message(w)
+	p = fleet.NewProxy(t, s.Address())
+	_, js := fleet.Connect(t, p.URL())
+	return w, c, p, w.agentOn(js)
+}
+
 func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
 	t.Parallel()
 	for name, cut := range map[string]func(*fleet.Proxy){"cut": (*fleet.Proxy).Cut, "half open": (*fleet.Proxy).HalfOpen, "held": (*fleet.Proxy).Pause} {
@@ -196,12 +206,7 @@ func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
 			}
 			t.Run(name+"/"+next, func(t *testing.T) {
 				each(t, func(t *testing.T, tell telling, at int) {
-					s := fleet.Start(t)
-					w := newWorld(t, s)
-					c := tell.message(w)
-					p := fleet.NewProxy(t, s.Address())
-					_, js := fleet.Connect(t, p.URL())
-					u := w.agentOn(js)
+					w, c, p, u := throughProxy(t, tell)
 					// It is away for the step after this one; for the first there is another test.
 					after(u, tell.steps[at], func() {
 						cut(p)
@@ -215,12 +220,12 @@ func TestTheConnectionIsCutAfterEachStep(t *testing.T) {
 					}
 					p.Heal()
 					if next == "killed" {
-						js.Conn().Close()
-						_, js = fleet.Connect(t, p.URL())
+						u.js.Conn().Close()
+						_, js := fleet.Connect(t, p.URL())
 						u = w.agentOn(js)
 					}
 					u.reached, u.patience = func(string) {}, 5*time.Second
-					insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
+					insist(t, u.js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
 					tell.after(w, c)
 				})
 			})
@@ -233,18 +238,13 @@ func TestTheConnectionIsCutBeforeTheFirstStep(t *testing.T) {
 	for name, tell := range tellings() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := fleet.Start(t)
-			w := newWorld(t, s)
-			c := tell.message(w)
-			p := fleet.NewProxy(t, s.Address())
-			_, js := fleet.Connect(t, p.URL())
-			u := w.agentOn(js)
+			w, c, p, u := throughProxy(t, tell)
 			u.patience = 50 * time.Millisecond
 			p.HalfOpen()
 			require.Error(t, tell.call(fleet.Context(t), u, c))
 			p.Heal()
 			u.patience = 5 * time.Second
-			insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
+			insist(t, u.js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
 			tell.after(w, c)
 		})
 	}
@@ -256,12 +256,7 @@ func TestTheConnectionBreaksAmidAStep(t *testing.T) {
 	for name, tell := range tellings() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := fleet.Start(t)
-			w := newWorld(t, s)
-			c := tell.message(w)
-			p := fleet.NewProxy(t, s.Address())
-			_, js := fleet.Connect(t, p.URL())
-			u := w.agentOn(js)
+			w, c, p, u := throughProxy(t, tell)
 			u.patience = time.Hour
 			p.HalfOpen()
 			ended := make(chan error)
@@ -269,7 +264,7 @@ func TestTheConnectionBreaksAmidAStep(t *testing.T) {
 			require.Eventually(t, func() bool { return p.Missed() > 0 }, 5*time.Minute, time.Millisecond)
 			p.Heal()
 			require.ErrorIs(t, <-ended, nats.ErrDisconnected)
-			insist(t, js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
+			insist(t, u.js.Conn(), func() error { return tell.call(fleet.Context(t), u, c) })
 			tell.after(w, c)
 		})
 	}
