@@ -29,14 +29,14 @@ const (
 
 // telling is what the agent knows of the values of its presence.
 type telling struct {
-	at    time.Time        // when a value was last put
-	heard time.Time        // when the server last took a value
-	back  time.Time        // when the server took a value again, after a time in which it took none
-	left  time.Time        // when a server that took none was left for another one
-	over  uint64           // the connection over which a value was last put, as a number of reconnections
-	next  time.Time        // when a later change may be put, zero if there is none
-	said  message.Presence // the last value, without what changes all the time
-	last  uint64           // its revision, 0 if unknown: an agent that does not know it does not overwrite the value
+	at         time.Time        // when a value was last put
+	heard      time.Time        // when the server last took a value
+	back       time.Time        // when the server took a value again, after a time in which it took none
+	left       time.Time        // when a server that took none was left for another one
+	connection uint64           // over which a value was last put, as a number of reconnections
+	next       time.Time        // when a later change may be put, zero if there is none
+	said       message.Presence // the last value, without what changes all the time
+	last       uint64           // its revision, 0 if unknown: an agent that does not know it does not overwrite the value
 }
 
 // putPresence puts the agent's presence when it has changed, and every third of AckWait. last puts it in any case.
@@ -47,16 +47,16 @@ func (a *Agent) putPresence(ctx context.Context, last bool) {
 		a.told.at = now // nothing is due
 		return
 	}
-	p, over, old := a.presence(), a.conn.NATS.Stats().Reconnects, now.Sub(a.told.at)
+	p, connection, old := a.presence(), a.conn.NATS.Stats().Reconnects, now.Sub(a.told.at)
 	switch {
-	case over != a.told.over: // before this agent takes a message: others may have thought it away
+	case connection != a.told.connection: // before this agent takes a message: others may have thought it away
 	case !last && old < a.every() && reflect.DeepEqual(p, a.told.said):
 		return
 	case !last && old < tellApart:
 		a.told.next = a.told.at.Add(tellApart)
 		return
 	}
-	a.told.at, a.told.said, a.told.over = now, p, over
+	a.told.at, a.told.said, a.told.connection = now, p, connection
 	p.At, p.Holds = now.UTC(), slices.Clone(p.Holds)
 	for i := range p.Holds {
 		p.Holds[i].ProgressAt = p.At
